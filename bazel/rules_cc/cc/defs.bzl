@@ -1,0 +1,8 @@
+"""The native C++ rules under the names that @rules_cc gives them; Debian's own rules_cc is too new for its Bazel."""
+
+cc_binary = native.cc_binary
+cc_import = native.cc_import
+cc_library = native.cc_library
+cc_test = native.cc_test
+cc_toolchain = native.cc_toolchain
+cc_toolchain_suite = native.cc_toolchain_suite
