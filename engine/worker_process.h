@@ -1,0 +1,55 @@
+#ifndef BATON_ENGINE_WORKER_PROCESS_H_
+#define BATON_ENGINE_WORKER_PROCESS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/drain_state.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "common/metrics_http.h"
+#include "common/signals.h"
+#include "common/steady_clock.h"
+#include "common/system_random_source.h"
+#include "engine/engine.h"
+#include "engine/worker_options.h"
+
+namespace baton {
+
+// What a worker's process has whatever its role: log, clock, signals that drain it, a loaded engine, metrics. Made by main,
+// outlives the server of the role.
+class WorkerProcess {
+ public:
+  // `role`: "prefill" or "decode", in logs and metrics. Reports the load in the log. From here on SIGTERM and SIGINT drain;
+  // a second one hurries.
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const std::string& role, const WorkerOptions& options,
+                                                              const EngineOptions& engine);
+  ~WorkerProcess();
+
+  Engine* engine() { return engine_.get(); }
+  const Clock* clock() const { return &clock_; }
+  RandomSource* random() { return &random_; }
+  Metrics* metrics() { return metrics_.get(); }
+  DrainState* drain() { return &drain_; }
+
+  // The one line that says where the role is served.
+  void LogReady(const std::string& address, const std::string& instance_id) const;
+
+ private:
+  WorkerProcess(std::string role, std::unique_ptr<ProcessLog> log);
+
+  const std::string role_;
+  const std::unique_ptr<ProcessLog> log_;
+  SteadyClock clock_;
+  SystemRandomSource random_;
+  DrainState drain_;
+  SignalWatcher signals_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<MetricsHttp> metrics_http_;  // null: not served
+};
+
+}  // namespace baton
+
+#endif  // BATON_ENGINE_WORKER_PROCESS_H_

@@ -1,0 +1,69 @@
+#ifndef BATON_ROUTER_CALL_TIMELINE_H_
+#define BATON_ROUTER_CALL_TIMELINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "baton/v1/decode.pb.h"
+#include "baton/v1/prefill.pb.h"
+#include "router/pair_picker.h"
+
+namespace baton {
+
+// When things happened to one call, on the router's clock, and what the workers reported of their own parts; from these come
+// the timings of the reply. Parts add up to the whole by construction, since network is what is left. Owned by one call.
+class CallTimeline {
+ public:
+  CallTimeline(absl::Time arrival, absl::Duration tokenize) : arrival_(arrival), tokenize_(tokenize) {}
+
+  void OnQueued(absl::Time now) { queued_since_ = now; }
+  void OnAttempt(const Pair& pair, const std::string& prefill_instance, const std::string& decode_instance,
+                 absl::Time now);
+  // The attempt ended without finishing the call.
+  void OnAttemptLost(absl::Time now);
+  void OnReserved(const v1::Reserved& reserved);
+  void OnFirstToken(const v1::FirstToken& first);
+  void OnPrefillDone(const v1::PrefillDone& done);
+  void OnLanded(const v1::Landed& landed);
+  void OnTokens(const v1::Tokens& tokens);
+  // A token was accepted and released; returns the gap since the one before.
+  std::optional<absl::Duration> OnToken(absl::Time now);
+
+  v1::Timings Report(absl::Time now) const;
+  absl::Time queued_since() const { return queued_since_; }
+  uint32_t cached_tokens() const { return cached_tokens_; }
+
+ private:
+  const absl::Time arrival_;
+  const absl::Duration tokenize_;
+  absl::Time queued_since_;
+  absl::Duration queued_;       // before the first token
+  absl::Duration lost_;         // likewise
+  absl::Time attempt_since_;
+  uint32_t attempts_ = 0;
+  Pair pair_;
+  std::string prefill_instance_;
+  std::string decode_instance_;
+  uint32_t cached_tokens_ = 0;
+
+  uint32_t tokens_ = 0;
+  absl::Time first_token_;
+  uint32_t first_token_attempt_ = 0;
+  absl::Time second_token_;
+  absl::Time last_token_;
+  // As reported, of the attempt that brought the first and the second token.
+  std::optional<double> reservation_ms_;
+  std::optional<double> prefill_queue_ms_;
+  std::optional<double> prefill_compute_ms_;
+  std::optional<double> handoff_ms_;
+  std::optional<double> decode_queue_ms_;
+  std::optional<double> first_step_ms_;
+  double kv_bytes_ = 0;         // of all attempts that landed
+  std::string transport_;
+};
+
+}  // namespace baton
+
+#endif  // BATON_ROUTER_CALL_TIMELINE_H_

@@ -1,0 +1,95 @@
+#ifndef BATON_ROUTER_ROUTER_H_
+#define BATON_ROUTER_ROUTER_H_
+
+#include <cstdint>
+#include <set>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/random_source.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "router/call_spec.h"
+#include "router/generate_call.h"
+#include "router/pair_picker.h"
+#include "router/router_actions.h"
+#include "router/worker_registry.h"
+
+namespace baton {
+
+struct RouterOptions {
+  uint32_t max_queued = 1024;                                   // calls that wait for a pair
+  absl::Duration overtake_limit = absl::Milliseconds(500);      // a call that waited longer is not overtaken
+  absl::Duration dispatch_interval = absl::Milliseconds(5);     // how often a waiting queue is looked at without a cause
+  PickerOptions picker;
+  GenerateCallOptions call;
+};
+
+// All calls of a router, the queue in which they wait for a pair, and the workers. A state machine without thread, socket
+// or clock: it takes events and returns actions. Belongs to one executor.
+//
+// The queue is in order of arrival, calls whose clients have seen tokens first. A call is given a pair as soon as its turn
+// comes and prefill could start within a short bound; one that cannot be placed yet may be overtaken by later ones that can,
+// until it has waited for overtake_limit.
+class Router {
+ public:
+  // `tokenizer` and `random` outlive the router. `model_hash`: see WorkerRegistry.
+  Router(const RouterOptions& options, std::string model_hash, const Tokenizer* tokenizer, RandomSource* random);
+  ~Router();
+
+  // Answered by exactly one EndCall, which is among the returned actions when the call is refused: ALREADY_EXISTS while
+  // its request_id is in flight, RESOURCE_EXHAUSTED when the queue is full, UNAVAILABLE while draining.
+  RouterActions OnCall(CallId id, CallSpec spec, absl::Time now);
+  RouterActions OnClientGone(CallId id, absl::Time now);
+  // The stream was cut because its client does not read.
+  RouterActions OnSlowReader(CallId id, absl::Time now);
+  // False in `found` when no call of this id is in flight.
+  RouterActions OnAbort(const std::string& request_id, absl::Time now, bool& found);
+
+  RouterActions OnPrefillEvent(const LegKey& key, const v1::PrefillEvent& event, absl::Time now);
+  RouterActions OnDecodeEvent(const LegKey& key, const v1::DecodeEvent& event, absl::Time now);
+  RouterActions OnLegClosed(const LegKey& key, const absl::Status& status, absl::Time now);
+
+  // The workers changed: call after a change through workers().
+  RouterActions OnWorkersChanged(absl::Time now);
+  WorkerRegistry& workers() { return workers_; }
+  const WorkerRegistry& workers() const { return workers_; }
+
+  // From now on OnCall refuses; what runs goes on.
+  void Drain() { draining_ = true; }
+
+  absl::Time next_timer() const;
+  RouterActions OnTimer(absl::Time now);
+
+  uint32_t calls() const { return static_cast<uint32_t>(calls_.size()); }
+  uint32_t queued() const { return static_cast<uint32_t>(queue_.size()); }
+  absl::Status CheckInvariants() const;
+
+ private:
+  GenerateCall* Find(CallId id);
+  // After any event: places what can be placed, forgets what has ended, keeps the timers.
+  void Settle(GenerateCall& call, RouterActions& actions);
+  void Dispatch(absl::Time now, RouterActions& actions);
+  RouterActions EndOne(CallId id, const absl::Status& status, absl::Time now);
+
+  const RouterOptions options_;
+  const Tokenizer* const tokenizer_;
+  RandomSource* const random_;
+  WorkerRegistry workers_;
+  std::unordered_map<CallId, std::unique_ptr<GenerateCall>> calls_;
+  std::unordered_map<std::string, CallId> by_request_id_;
+  // First those with tokens, then by arrival: (1 without tokens, call).
+  std::set<std::pair<int, CallId>> queue_;
+  std::set<std::pair<absl::Time, CallId>> timers_;
+  std::unordered_map<CallId, absl::Time> timer_of_;
+  absl::Time next_dispatch_ = absl::InfiniteFuture();
+  bool draining_ = false;
+};
+
+}  // namespace baton
+
+#endif  // BATON_ROUTER_ROUTER_H_
