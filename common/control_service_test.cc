@@ -36,7 +36,9 @@ class FixedProvider final : public ControlProvider {
     load.set_requests_running(3);
     return load;
   }
-  absl::StatusOr<v1::ListWorkersResponse> Workers() const override { return absl::UnimplementedError("ask the router"); }
+  absl::StatusOr<v1::ListWorkersResponse> Workers() const override {
+    return absl::UnimplementedError("ask the router");
+  }
   void Abort(const std::string& request_id, std::function<void(absl::StatusOr<bool>)> done) override {
     if (request_id == "gone") return done(absl::UnavailableError("stopped"));
     done(request_id == "known");
@@ -53,8 +55,8 @@ class ControlServiceTest : public testing::Test {
   }
 
   template <typename Response, typename Request>
-  std::pair<absl::Status, Response> Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                                                   Response*),
+  std::pair<absl::Status, Response> Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*,
+                                                                                   const Request&, Response*),
                                          const Request& request) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));

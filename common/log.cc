@@ -160,7 +160,7 @@ absl::StatusOr<std::unique_ptr<ProcessLog>> ProcessLog::Start(const LogOptions& 
   BATON_CHECK(state.installed == nullptr);
   state.installed = std::move(installed);
   state.threshold.store(static_cast<int>(options.level), std::memory_order_relaxed);
-  return std::unique_ptr<ProcessLog>(new ProcessLog);
+  return std::unique_ptr<ProcessLog>(new ProcessLog(options.stream));
 }
 
 ProcessLog::~ProcessLog() {
@@ -171,7 +171,8 @@ ProcessLog::~ProcessLog() {
     MutexLock lock(&state.mutex);
     last.swap(state.installed);
   }
-  last->logger->flush();
+  last.reset();
+  std::fflush(stream_);
 }
 
 uint64_t ProcessLog::dropped_events() const {

@@ -54,7 +54,9 @@ class ProcessLog {
   uint64_t dropped_events() const;
 
  private:
-  ProcessLog() = default;
+  explicit ProcessLog(std::FILE* stream) : stream_(stream) {}
+
+  std::FILE* const stream_;
 };
 
 }  // namespace baton

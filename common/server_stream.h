@@ -31,6 +31,9 @@ class ServerStream final : public OutgoingStream<Message>, private grpc::ServerW
  public:
   struct Options {
     size_t max_queued = 1024;  // messages, besides the one in flight
+    // For readers that fall behind: adds `next` to the last queued message and returns true, or returns false
+    // and it is queued by itself. Called with the stream's lock held.
+    std::function<bool(Message* last, const Message& next)> merge;
     // The peer has gone or its deadline has passed, before Finish or Cut. At most once, on a thread of gRPC.
     std::function<void()> on_cancel;
     // The last call: nothing of the stream is left. Exactly once, on a thread of gRPC.
@@ -49,6 +52,7 @@ class ServerStream final : public OutgoingStream<Message>, private grpc::ServerW
   bool Write(Message message) override {
     MutexLock lock(&mutex_);
     if (status_) return true;
+    if (!queue_.empty() && options_.merge && options_.merge(&queue_.back(), message)) return true;
     if (queue_.size() >= options_.max_queued) return false;
     queue_.push_back(std::move(message));
     Advance();
