@@ -34,6 +34,11 @@ void GenerateCall::Enqueue(absl::Time now, absl::Time not_before) {
   timeline_.OnQueued(now);
 }
 
+const char* GenerateCall::PhaseName(State state) {
+  static constexpr const char* kNames[] = {"queued", "reserving", "prefilling", "decoding", "ended"};
+  return kNames[static_cast<int>(state)];
+}
+
 PairRequest GenerateCall::pair_request() const {
   const uint32_t prompt = static_cast<uint32_t>(spec_.prompt.size());
   PairRequest request{prompt, prompt + spec_.max_tokens, suspects_, suspect_pairs_};
@@ -260,6 +265,7 @@ v1::Usage GenerateCall::usage() const {
 
 void GenerateCall::Finish(v1::GenerateStreamResponse response, v1::Finish finish, std::optional<absl::Duration> gap,
                           absl::Time now, RouterActions& actions) {
+  finish_reason_ = finish.reason();
   *response.mutable_finish() = std::move(finish);
   *response.mutable_usage() = usage();
   *response.mutable_timings() = timeline_.Report(now);
@@ -269,9 +275,10 @@ void GenerateCall::Finish(v1::GenerateStreamResponse response, v1::Finish finish
 
 void GenerateCall::End(const absl::Status& status, absl::Time now, RouterActions& actions) {
   if (ended()) return;
+  const char* const phase = PhaseName(state_);
   state_ = State::kEnded;
   CloseLegs(actions);
-  actions.push_back(EndCall{id_, status, timeline_.Report(now), usage()});
+  actions.push_back(EndCall{id_, status, phase, spec_.request_id, finish_reason_, timeline_.Report(now), usage()});
 }
 
 void GenerateCall::CloseLegs(RouterActions& actions) {
@@ -317,6 +324,7 @@ void GenerateCall::FailAttempt(Leg leg, const absl::Status& status, absl::Time n
     End(ForClient(status), now, actions);
     return;
   }
+  actions.push_back(AttemptLost{id_, spec_.request_id, {id_, attempt_.number, leg}, blamed.worker, status});
   // A decode worker without room is passed over once; prefill workers are waited for.
   refused_by_ = after == AfterLeg::kRequeue && leg == Leg::kDecode ? blamed.worker : "";
   CloseLegs(actions);

@@ -76,6 +76,8 @@ class GenerateCall {
  private:
   enum class State { kQueued, kReserving, kPrefilling, kDecoding, kEnded };
 
+  static const char* PhaseName(State state);
+
   struct OpenLeg {
     bool open = false;
     absl::Time heard;      // the latest message
@@ -131,6 +133,7 @@ class GenerateCall {
   std::vector<std::pair<std::string, std::string>> suspect_pairs_;
   std::string refused_by_;         // the decode worker that had no room for the latest attempt
   std::vector<TokenId> accepted_;  // the answer so far
+  v1::FinishReason finish_reason_ = v1::FINISH_REASON_UNSPECIFIED;
   AnswerText text_;
   CallTimeline timeline_;
 };

@@ -25,7 +25,12 @@ RouterActions Router::OnCall(CallId id, CallSpec spec, absl::Time now) {
                             absl::Seconds(1));
   }
   if (!refusal.ok()) {
-    actions.push_back(EndCall{id, std::move(refusal), {}, {}});
+    EndCall end;
+    end.call = id;
+    end.status = std::move(refusal);
+    end.phase = "refused";
+    end.request_id = spec.request_id;
+    actions.push_back(std::move(end));
     return actions;
   }
   by_request_id_.emplace(spec.request_id, id);

@@ -54,11 +54,23 @@ struct SendToClient {
 struct EndCall {
   CallId call = 0;
   absl::Status status;
-  v1::Timings timings;  // as in the last message; parts that were not reached are absent
+  const char* phase = "";  // in which it ended: queued, reserving, prefilling, decoding
+  std::string request_id;
+  v1::FinishReason finish = v1::FINISH_REASON_UNSPECIFIED;  // with an OK status
+  v1::Timings timings;     // as in the last message; parts that were not reached are absent
   v1::Usage usage;
 };
 
-using RouterAction = std::variant<OpenPrefillLeg, OpenDecodeLeg, CancelLeg, SendToClient, EndCall>;
+// An attempt was given up and the call queues again: for logs and metrics.
+struct AttemptLost {
+  CallId call = 0;
+  std::string request_id;
+  LegKey leg;             // the one that ended it
+  std::string worker;
+  absl::Status status;
+};
+
+using RouterAction = std::variant<OpenPrefillLeg, OpenDecodeLeg, CancelLeg, SendToClient, EndCall, AttemptLost>;
 using RouterActions = std::vector<RouterAction>;
 
 }  // namespace baton

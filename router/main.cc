@@ -1,0 +1,79 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/drain_state.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "common/metrics_http.h"
+#include "common/options.h"
+#include "common/signals.h"
+#include "common/status_macros.h"
+#include "common/steady_clock.h"
+#include "common/system_random_source.h"
+#include "common/version.h"
+#include "router/router_options.h"
+#include "router/router_server.h"
+#include "router/served_model.h"
+#include "router/worker_list.h"
+
+namespace baton {
+namespace {
+
+absl::StatusOr<LogOptions> MakeLogOptions(const RouterProgramOptions& options) {
+  LogOptions log;
+  ASSIGN_OR_RETURN(log.level, ParseLogLevel(options.log_level));
+  ASSIGN_OR_RETURN(log.style, ParseLogStyle(options.log_format));
+  return log;
+}
+
+absl::Status Run(const RouterProgramOptions& options) {
+  if (options.model.empty()) return absl::InvalidArgumentError("--model is needed: the GGUF file that the workers serve");
+  RETURN_IF_ERROR(CheckWorkerList(options.watch.prefill));
+  RETURN_IF_ERROR(CheckWorkerList(options.watch.decode));
+  if (options.watch.decode.empty()) return absl::InvalidArgumentError("--decode is empty: at least one worker is needed");
+
+  ASSIGN_OR_RETURN(const LogOptions log_options, MakeLogOptions(options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ProcessLog> log, ProcessLog::Start(log_options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServedModel> model, ServedModel::Load(options.model));
+  const SteadyClock clock;
+  SystemRandomSource random;
+  DrainState drain;
+  const SignalWatcher signals([&drain](int nth) { nth == 1 ? drain.RequestDrain() : drain.Hurry(); });
+  Metrics metrics("router", model->name());
+  metrics.Get<Metric::kBuildInfo>(kVersion).Set(1);
+  std::unique_ptr<MetricsHttp> metrics_http;
+  if (!options.metrics_listen.empty()) {
+    ASSIGN_OR_RETURN(metrics_http, MetricsHttp::Start(options.metrics_listen, metrics));
+  }
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<RouterServer> server,
+      RouterServer::Start(options.server, options.router, options.inference, options.watch,
+                          {.model = model.get(), .clock = &clock, .random = &random, .metrics = &metrics, .drain = &drain}));
+  Log(LogLevel::kInfo, "ready",
+      {{"role", "router"},
+       {"address", server->address().ToString()},
+       {"metrics", metrics_http == nullptr ? "off" : metrics_http->address().ToString()},
+       {"model", model->name()},
+       {"instance_id", server->instance_id()}});
+  server->ServeUntilDrained(options.drain);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace baton
+
+int main(int argc, char** argv) {
+  baton::RouterProgramOptions options;
+  const absl::StatusOr<std::string> text =
+      baton::ParseOptions(baton::RouterProgram(), baton::DescribeRouter(&options), argc, argv);
+  if (text.ok() && !text->empty()) {
+    std::fputs(text->c_str(), stdout);
+    return 0;
+  }
+  const absl::Status status = text.ok() ? baton::Run(options) : text.status();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "baton_router: %s\n", std::string(status.message()).c_str());
+  return 1;
+}

@@ -1,0 +1,109 @@
+#include "router/pair_picker.h"
+
+#include "gtest/gtest.h"
+
+namespace baton {
+namespace {
+
+WorkerSnapshot Worker(std::string name, v1::Role role) {
+  WorkerSnapshot worker;
+  worker.name = std::move(name);
+  worker.role = role;
+  worker.serving = true;
+  worker.fingerprint = "f";
+  worker.block_tokens = 16;
+  worker.kv_capacity_tokens = 1024;
+  worker.max_running = 4;
+  return worker;
+}
+
+class PickPairTest : public ::testing::Test {
+ protected:
+  PickPairTest()
+      : workers{Worker("p0", v1::ROLE_PREFILL), Worker("p1", v1::ROLE_PREFILL), Worker("d0", v1::ROLE_DECODE),
+                Worker("d1", v1::ROLE_DECODE)} {}
+
+  PickResult Pick() const { return PickPair(workers, request, options); }
+  std::string Names() const {
+    const PickResult result = Pick();
+    return result.outcome == PickResult::kPicked ? result.pair.prefill + "+" + result.pair.decode : "";
+  }
+
+  std::vector<WorkerSnapshot> workers;
+  PairRequest request{.prompt_tokens = 100, .total_tokens = 200};
+  PickerOptions options{.prefill_depth_tokens = 256};
+};
+
+TEST_F(PickPairTest, TakesTheLeastLoadedOfEachRole) {
+  workers[0].assigned_tokens = 50;
+  workers[2].assigned_requests = 1;
+  EXPECT_EQ(Names(), "p1+d1");
+}
+
+TEST_F(PickPairTest, EqualsTakeTurns) {
+  workers[0].last_assigned = 5;
+  workers[1].last_assigned = 4;
+  workers[2].last_assigned = 1;
+  workers[3].last_assigned = 2;
+  EXPECT_EQ(Names(), "p1+d0");
+}
+
+TEST_F(PickPairTest, WaitsForPrefillThatHasEnoughToDo) {
+  workers[0].assigned_tokens = workers[1].assigned_tokens = 200;
+  EXPECT_EQ(Pick().outcome, PickResult::kWait);
+  workers[1].assigned_tokens = 156;
+  EXPECT_EQ(Names(), "p1+d0");
+}
+
+TEST_F(PickPairTest, AnIdlePrefillWorkerTakesAPromptOfAnyLength) {
+  request.prompt_tokens = 900;
+  request.total_tokens = 901;
+  EXPECT_EQ(Names(), "p0+d0");
+}
+
+TEST_F(PickPairTest, WaitsForDecodeWithoutRoom) {
+  for (WorkerSnapshot& worker : workers) worker.assigned_tokens = worker.role == v1::ROLE_DECODE ? 900 : 0;
+  EXPECT_EQ(Pick().outcome, PickResult::kWait);
+  workers[3].assigned_tokens = 1024 - 208;  // 200 tokens take 13 blocks
+  EXPECT_EQ(Names(), "p0+d1");
+  workers[3].assigned_tokens += 1;
+  EXPECT_EQ(Pick().outcome, PickResult::kWait);
+}
+
+TEST_F(PickPairTest, TellsBusyFromAbsentFromTooSmall) {
+  request.total_tokens = 1025;
+  EXPECT_EQ(Pick().outcome, PickResult::kTooLarge);
+  EXPECT_EQ(Pick().largest_tokens, 1024);
+  workers[2].serving = workers[3].serving = false;
+  EXPECT_EQ(Pick().outcome, PickResult::kNoWorker);
+}
+
+TEST_F(PickPairTest, PairsOnlyEqualFingerprints) {
+  workers[0].fingerprint = "other";
+  workers[1].assigned_tokens = 50;
+  EXPECT_EQ(Names(), "p1+d0");
+  workers[1].serving = false;
+  EXPECT_EQ(Names(), "+d0");
+  EXPECT_EQ(Pick().pair.path_reason, "no prefill worker serves");
+}
+
+TEST_F(PickPairTest, ShortPromptsAreAggregatedBelowTheThreshold) {
+  options.aggregate_below = 101;
+  EXPECT_EQ(Names(), "+d0");
+  EXPECT_EQ(Pick().pair.path, v1::SERVING_PATH_AGGREGATED);
+  options.aggregate_below = 100;
+  EXPECT_EQ(Names(), "p0+d0");
+}
+
+TEST_F(PickPairTest, SuspectsAreTakenLast) {
+  request.suspects = {"p0", "d0"};
+  EXPECT_EQ(Names(), "p1+d1");
+  workers[3].serving = false;
+  EXPECT_EQ(Names(), "p1+d0");
+  request.suspect_pairs = {{"p1", "d0"}};
+  EXPECT_EQ(Names(), "+d0");
+  EXPECT_EQ(Pick().pair.path_reason, "every prefill worker failed this request");
+}
+
+}  // namespace
+}  // namespace baton
