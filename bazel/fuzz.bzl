@@ -22,7 +22,11 @@ def fuzz_target(name, srcs, corpus, deps):
     native.cc_binary(
         name = name,
         testonly = True,
-        linkopts = ["-fsanitize=fuzzer"],
+        # The linker is called as a C compiler, which leaves out the C++ half of the undefined-behaviour runtime.
+        linkopts = [
+            "-fsanitize=fuzzer",
+            "-fsanitize-link-c++-runtime",
+        ],
         tags = ["manual"],
         deps = [":" + name + "_target"],
     )

@@ -38,7 +38,8 @@ inline v1::TokenRequest MakeTokenRequest(const std::vector<TokenId>& prompt, uin
 }
 
 // For a landing that nobody offers, unless the caller fills it in.
-inline v1::PrefillRequest MakePrefillRequest(uint8_t number, const std::vector<TokenId>& prompt, uint32_t max_tokens = 8) {
+inline v1::PrefillRequest MakePrefillRequest(uint8_t number, const std::vector<TokenId>& prompt,
+                                             uint32_t max_tokens = 8) {
   v1::PrefillRequest request;
   *request.mutable_attempt() = MakeAttempt(number);
   *request.mutable_request() = MakeTokenRequest(prompt, max_tokens);
@@ -46,8 +47,8 @@ inline v1::PrefillRequest MakePrefillRequest(uint8_t number, const std::vector<T
   return request;
 }
 
-inline v1::DecodeRequest MakeHandoffRequest(uint8_t number, const std::vector<TokenId>& prompt, uint32_t max_tokens,
-                                            const std::string& prefill_instance_id) {
+inline v1::DecodeRequest MakeHandoffRequest(uint8_t number, const std::vector<TokenId>& prompt,
+                                            uint32_t max_tokens, const std::string& prefill_instance_id) {
   v1::DecodeRequest request;
   *request.mutable_attempt() = MakeAttempt(number);
   *request.mutable_request() = MakeTokenRequest(prompt, max_tokens);
@@ -55,7 +56,8 @@ inline v1::DecodeRequest MakeHandoffRequest(uint8_t number, const std::vector<To
   return request;
 }
 
-inline v1::DecodeRequest MakeLocalRequest(uint8_t number, const std::vector<TokenId>& prompt, uint32_t max_tokens) {
+inline v1::DecodeRequest MakeLocalRequest(uint8_t number, const std::vector<TokenId>& prompt,
+                                          uint32_t max_tokens) {
   v1::DecodeRequest request;
   *request.mutable_attempt() = MakeAttempt(number);
   *request.mutable_request() = MakeTokenRequest(prompt, max_tokens);

@@ -11,7 +11,8 @@
 
 namespace baton {
 
-// An executor that runs nothing until a test says so, in the test's own thread. Tasks may be posted from any thread.
+// An executor that runs nothing until a test says so, in the test's own thread. Tasks may be posted from any
+// thread.
 class ManualExecutor final : public Executor {
  public:
   explicit ManualExecutor(FakeClock* clock) : clock_(clock) {}
@@ -54,7 +55,8 @@ class ManualExecutor final : public Executor {
     }
   }
 
-  // Moves the clock by `step` and on the way runs each timer at its time, with all the tasks that it leads to.
+  // Moves the clock by `step` and on the way runs each timer at its time, with all the tasks that it leads
+  // to.
   void Advance(absl::Duration step) {
     const absl::Time end = clock_->Now() + step;
     RunAll();

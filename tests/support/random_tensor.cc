@@ -38,8 +38,8 @@ class BlockWriter {
   void Random(uint32_t count) {
     for (; count > 0; --count) *out_++ = static_cast<std::byte>(random_() & 0xff);
   }
-  // The packed scales of K-quants: eight pairs of 6 bits, equal within a pair so that minima follow scales. In 24..39,
-  // whose upper two bits are 01 or 10.
+  // The packed scales of K-quants: eight pairs of 6 bits, equal within a pair so that minima follow scales.
+  // In 24..39, whose upper two bits are 01 or 10.
   void ScalePairs() {
     uint32_t scales[8];
     for (uint32_t& scale : scales) scale = 24 + random_() % 16;
@@ -102,7 +102,8 @@ void WriteBlock(TensorType type, float deviation, BlockWriter& out) {
 
 }  // namespace
 
-std::vector<std::byte> RandomTensor(TensorType type, uint64_t elements, float deviation, std::mt19937& random) {
+std::vector<std::byte> RandomTensor(TensorType type, uint64_t elements, float deviation,
+                                    std::mt19937& random) {
   const TensorTypeTraits traits = TraitsOf(type);
   BATON_CHECK(elements % traits.elements == 0);
   const uint64_t blocks = elements / traits.elements;

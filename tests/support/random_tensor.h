@@ -10,9 +10,11 @@
 
 namespace baton {
 
-// `elements` values (whole blocks) of a type, packed as the file format packs them: random quants under scales and minima
-// that vary from block to block, of about the standard deviation asked for and a mean near zero.
-std::vector<std::byte> RandomTensor(TensorType type, uint64_t elements, float deviation, std::mt19937& random);
+// `elements` values (whole blocks) of a type, packed as the file format packs them: random quants under
+// scales and minima that vary from block to block, of about the standard deviation asked for and a mean near
+// zero.
+std::vector<std::byte> RandomTensor(TensorType type, uint64_t elements, float deviation,
+                                    std::mt19937& random);
 
 }  // namespace baton
 

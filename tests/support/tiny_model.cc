@@ -27,7 +27,8 @@ constexpr Shape kTinyLlama = {"llama", 4, 64, 4, 2, 16, 256};
 constexpr Shape kTinyGemma3 = {"gemma3", 7, 96, 3, 1, 32, 160};
 
 constexpr std::string_view kChatMl =
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + "
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + "
+    "'<|im_end|>' + "
     "'\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 void AppendUtf8(uint32_t code_point, std::string& out) {
@@ -40,8 +41,8 @@ void AppendUtf8(uint32_t code_point, std::string& out) {
   }
 }
 
-// The visible character that stands for each byte in byte-level BPE: itself where it is printable in Latin-1, else the
-// next free one from U+0100.
+// The visible character that stands for each byte in byte-level BPE: itself where it is printable in Latin-1,
+// else the next free one from U+0100.
 std::vector<std::string> ByteCharacters() {
   std::vector<std::string> characters(256);
   uint32_t next = 0x100;
@@ -57,10 +58,11 @@ uint32_t AddByteLevelTokenizer(GgufWriter& writer) {
   std::vector<int32_t> types(tokens.size(), kControlToken);
   for (std::string& character : ByteCharacters()) tokens.push_back(std::move(character));
   const std::string space = "\u0120";
-  std::vector<std::string> merges = {"h e",         "l l",       "o r",  "i n",  "e r",       "o n",
-                                     "a n",         space + " t", space + " a", "an d",  "in g",  space + " w",
-                                     space + "t he", "ll o",      "he llo", space + "w or", "l d", space + "wor ld",
-                                     "o u",         "r e"};
+  std::vector<std::string> merges = {
+      "h e",          "l l",        "o r",        "i n",          "e r",  "o n",
+      "a n",          space + " t", space + " a", "an d",         "in g", space + " w",
+      space + "t he", "ll o",       "he llo",     space + "w or", "l d",  space + "wor ld",
+      "o u",          "r e"};
   for (const std::string& merge : merges) {
     const size_t gap = merge.find(' ');
     tokens.push_back(merge.substr(0, gap) + merge.substr(gap + 1));
@@ -92,9 +94,26 @@ uint32_t AddSentencePieceTokenizer(GgufWriter& writer) {
   }
   // Longer pieces score better, so that they are merged up to.
   const std::string space = "\u2581";
-  std::vector<std::string> pieces = {space + "world", "hello", space + "the", "and", "ing", "ll", "he",
-                                     "or", "in", "er", space + "w", space + "a", space + "t", space + "wor",
-                                     space + "th", "hell", "an", "ld", "lo", space};
+  std::vector<std::string> pieces = {space + "world",
+                                     "hello",
+                                     space + "the",
+                                     "and",
+                                     "ing",
+                                     "ll",
+                                     "he",
+                                     "or",
+                                     "in",
+                                     "er",
+                                     space + "w",
+                                     space + "a",
+                                     space + "t",
+                                     space + "wor",
+                                     space + "th",
+                                     "hell",
+                                     "an",
+                                     "ld",
+                                     "lo",
+                                     space};
   for (char letter = 'a'; letter <= 'z'; ++letter) pieces.emplace_back(1, letter);
   for (size_t i = 0; i < pieces.size(); ++i) {
     scores.push_back(-1.0f - static_cast<float>(i));
