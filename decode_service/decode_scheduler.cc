@@ -13,7 +13,8 @@
 namespace baton {
 
 struct DecodeScheduler::Job {
-  Job(LegId leg, TransferId transfer_id, const v1::DecodeRequest& request, SequenceSpec spec, uint32_t vocab_size)
+  Job(LegId leg, TransferId transfer_id, const v1::DecodeRequest& request, SequenceSpec spec,
+      uint32_t vocab_size)
       : leg(leg),
         transfer_id(transfer_id),
         request_id(request.attempt().request_id()),
@@ -25,23 +26,23 @@ struct DecodeScheduler::Job {
   const TransferId transfer_id;
   const std::string request_id;
   const std::string prefill_instance_id;  // empty for a local prefill
-  const uint32_t replayed;     // tokens of the answer that the router already has
+  const uint32_t replayed;                // tokens of the answer that the router already has
   Sequence sequence;
-  SequenceKv reserved;         // between reservation and landing or activation
+  SequenceKv reserved;  // between reservation and landing or activation
   State state = State::kRunning;
-  uint32_t step_rows = 0;      // in the running step; 0: not part of it
-  bool ended = false;          // waits only for the running step
+  uint32_t step_rows = 0;  // in the running step; 0: not part of it
+  bool ended = false;      // waits only for the running step
   absl::Time deadline;
-  absl::Time ready_at;         // the prompt may be computed, or its KV has landed: waits for its first step since
+  absl::Time ready_at;  // the prompt may be computed, or its KV has landed: waits for its first step since
   std::optional<absl::Time> first_step_at;
   std::optional<absl::Duration> prefill_queue;  // of a local prefill, until token 0 reports it
   absl::Time prefill_started;
-  bool decoded = false;        // a decode step of this worker has sampled for it
+  bool decoded = false;  // a decode step of this worker has sampled for it
   std::vector<v1::LegToken> prompt_logprobs;
 };
 
-DecodeScheduler::DecodeScheduler(const DecodeSchedulerOptions& options, const EngineInfo* info, KvPools* pools,
-                                 RandomSource* random)
+DecodeScheduler::DecodeScheduler(const DecodeSchedulerOptions& options, const EngineInfo* info,
+                                 KvPools* pools, RandomSource* random)
     : options_(options),
       info_(info),
       pools_(pools),
@@ -50,9 +51,8 @@ DecodeScheduler::DecodeScheduler(const DecodeSchedulerOptions& options, const En
 
 DecodeScheduler::~DecodeScheduler() = default;
 
-absl::StatusOr<std::unique_ptr<DecodeScheduler::Job>> DecodeScheduler::MakeJob(LegId leg,
-                                                                               const v1::DecodeRequest& request,
-                                                                               absl::Time deadline, absl::Time now) {
+absl::StatusOr<std::unique_ptr<DecodeScheduler::Job>> DecodeScheduler::MakeJob(
+    LegId leg, const v1::DecodeRequest& request, absl::Time deadline, absl::Time now) {
   ASSIGN_OR_RETURN(const TransferId transfer_id, TransferId::FromBytes(request.attempt().transfer_id()));
   if (by_transfer_.contains(transfer_id)) return absl::AlreadyExistsError("this transfer is in flight");
   if (request.source_case() == v1::DecodeRequest::SOURCE_NOT_SET) return InvalidField("source", "is not set");
@@ -60,11 +60,13 @@ absl::StatusOr<std::unique_ptr<DecodeScheduler::Job>> DecodeScheduler::MakeJob(L
   const uint32_t tokens = Sequence::ReservationTokens(spec);
   if (!pools_->Fits(tokens)) {
     return absl::ResourceExhaustedError(StrCat("prompt + max_tokens of ", tokens, " tokens is over the ",
-                                               pools_->capacity_tokens(), " tokens that this worker's KV pool holds"));
+                                               pools_->capacity_tokens(),
+                                               " tokens that this worker's KV pool holds"));
   }
   if (jobs_.size() >= options_.max_running) {
-    return WithRetryInfo(absl::ResourceExhaustedError(StrCat("decode batch is full: ", jobs_.size(), " sequences")),
-                         options_.step_target);
+    return WithRetryInfo(
+        absl::ResourceExhaustedError(StrCat("decode batch is full: ", jobs_.size(), " sequences")),
+        options_.step_target);
   }
   absl::StatusOr<SequenceKv> kv = pools_->Reserve(tokens);
   if (!kv.ok()) return WithRetryInfo(kv.status(), options_.step_target);
@@ -75,8 +77,9 @@ absl::StatusOr<std::unique_ptr<DecodeScheduler::Job>> DecodeScheduler::MakeJob(L
   return job;
 }
 
-DecodeScheduler::Actions DecodeScheduler::OnRequest(LegId leg, const v1::DecodeRequest& request, absl::Time received,
-                                                    absl::Time deadline, absl::Time now) {
+DecodeScheduler::Actions DecodeScheduler::OnRequest(LegId leg, const v1::DecodeRequest& request,
+                                                    absl::Time received, absl::Time deadline,
+                                                    absl::Time now) {
   Actions actions;
   absl::StatusOr<std::unique_ptr<Job>> made = MakeJob(leg, request, deadline, now);
   if (!made.ok()) {
@@ -111,8 +114,8 @@ void DecodeScheduler::BeginLanding(Job& job, v1::Landing& landing, Actions& acti
     spec.wanted.push_back(pools_->geometry().NeededAfter(group, job.sequence.prompt_tokens()));
   }
   spec.expires = job.deadline;
-  landing = MakeLanding(spec.ticket, options_.instance_id, options_.advertise, options_.transports, pools_->geometry(),
-                        spec.wanted);
+  landing = MakeLanding(spec.ticket, options_.instance_id, options_.advertise, options_.transports,
+                        pools_->geometry(), spec.wanted);
   job.reserved.BeginLanding();
   spec.kv = std::move(job.reserved);
   actions.push_back(StartLanding{std::move(spec)});
@@ -141,8 +144,9 @@ DecodeScheduler::Actions DecodeScheduler::OnAbort(const std::string& request_id)
 }
 
 DecodeScheduler::Actions DecodeScheduler::OnLanded(const TransferId& transfer_id, SequenceKv kv,
-                                                   const std::optional<v1::LegToken>& first_token, uint64_t bytes,
-                                                   const std::string& transport, absl::Time now) {
+                                                   const std::optional<v1::LegToken>& first_token,
+                                                   uint64_t bytes, const std::string& transport,
+                                                   absl::Time now) {
   Actions actions;
   Job* job = FindByTransfer(transfer_id);
   if (job == nullptr || job->ended || job->state != State::kLanding) return actions;
@@ -157,7 +161,8 @@ DecodeScheduler::Actions DecodeScheduler::OnLanded(const TransferId& transfer_id
   actions.push_back(SendEvent{job->leg, std::move(event)});
   const bool wants_token = job->replayed == 0;
   if (wants_token != first_token.has_value() || (wants_token && first_token->id() >= info_->vocab_size)) {
-    Close(*job, absl::InternalError("the handoff's first token is missing, unasked for or outside the vocabulary"),
+    Close(*job,
+          absl::InternalError("the handoff's first token is missing, unasked for or outside the vocabulary"),
           actions);
     return actions;
   }
@@ -169,7 +174,8 @@ DecodeScheduler::Actions DecodeScheduler::OnLanded(const TransferId& transfer_id
   return actions;
 }
 
-DecodeScheduler::Actions DecodeScheduler::OnLandingFailed(const TransferId& transfer_id, const absl::Status& status) {
+DecodeScheduler::Actions DecodeScheduler::OnLandingFailed(const TransferId& transfer_id,
+                                                          const absl::Status& status) {
   Actions actions;
   Job* job = FindByTransfer(transfer_id);
   if (job == nullptr || job->ended || job->state != State::kLanding) return actions;
@@ -187,10 +193,12 @@ std::optional<StepPlan> DecodeScheduler::StartStep(absl::Time now) {
     running.push_back(job.get());
     planned.push_back(job->sequence.Planned());
   }
-  // A row for each sequence, however slow steps are: those that arrived last would otherwise wait for the others to end.
+  // A row for each sequence, however slow steps are: those that arrived last would otherwise wait for the
+  // others to end.
   const uint32_t budget = std::max(budget_.budget(), static_cast<uint32_t>(running.size()));
   const std::vector<uint32_t> rows = PlanRows(
-      planned, {.token_budget = budget, .chunk_tokens = std::min(options_.chunk_tokens, pools_->max_step_tokens())});
+      planned,
+      {.token_budget = budget, .chunk_tokens = std::min(options_.chunk_tokens, pools_->max_step_tokens())});
   StepPlan plan;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] == 0) continue;
@@ -233,7 +241,8 @@ void DecodeScheduler::OnRowsDone(Job& job, const SequenceResult& result, absl::T
     End(job, actions);
     return;
   }
-  for (const SampledToken& token : result.prompt_logprobs) job.prompt_logprobs.push_back(WriteToken(token, true));
+  for (const SampledToken& token : result.prompt_logprobs)
+    job.prompt_logprobs.push_back(WriteToken(token, true));
   if (!result.sampled) return;
   SendTokens(job, WriteToken(*result.sampled, job.sequence.spec().logprobs.has_value()), now, actions);
   EndIfFinished(job, actions);
@@ -261,7 +270,8 @@ void DecodeScheduler::EndIfFinished(Job& job, Actions& actions) {
   const Sequence::Finish finish = job.sequence.finish();
   if (finish == Sequence::Finish::kNone) return;
   v1::DecodeEvent event;
-  event.mutable_done()->set_finish(finish == Sequence::Finish::kStop ? v1::LEG_FINISH_STOP : v1::LEG_FINISH_LENGTH);
+  event.mutable_done()->set_finish(finish == Sequence::Finish::kStop ? v1::LEG_FINISH_STOP
+                                                                     : v1::LEG_FINISH_LENGTH);
   actions.push_back(SendEvent{job.leg, std::move(event)});
   Close(job, absl::OkStatus(), actions);
 }
@@ -336,14 +346,17 @@ WorkerLoad DecodeScheduler::load() const {
 
 absl::Status DecodeScheduler::CheckInvariants() const {
   if (by_transfer_.size() != jobs_.size()) return absl::InternalError("jobs and transfers differ in number");
-  if (jobs_.size() > options_.max_running) return absl::InternalError("more sequences than the batch may hold");
+  if (jobs_.size() > options_.max_running)
+    return absl::InternalError("more sequences than the batch may hold");
   for (const auto& [leg, job] : jobs_) {
     if (!job->ended && (job->state == State::kLanding) != job->sequence.kv().empty()) {
       return absl::InternalError(StrCat("leg ", leg, " has its blocks while they land, or runs without"));
     }
     const bool in_step = std::find(step_.begin(), step_.end(), job.get()) != step_.end();
-    if (in_step != (job->step_rows > 0)) return absl::InternalError(StrCat("leg ", leg, " disagrees with the step"));
-    if (job->ended && !in_step) return absl::InternalError(StrCat("leg ", leg, " has ended and is still here"));
+    if (in_step != (job->step_rows > 0))
+      return absl::InternalError(StrCat("leg ", leg, " disagrees with the step"));
+    if (job->ended && !in_step)
+      return absl::InternalError(StrCat("leg ", leg, " has ended and is still here"));
   }
   return absl::OkStatus();
 }

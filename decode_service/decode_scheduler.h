@@ -26,19 +26,20 @@
 namespace baton {
 
 struct DecodeSchedulerOptions {
-  uint32_t token_budget = 512;       // rows of one step, or as many as there are sequences
-  uint32_t chunk_tokens = 256;       // rows of one sequence in one step
-  uint32_t min_chunk_tokens = 32;    // the step-time bound never cuts the budget below this
-  uint32_t max_running = 64;         // sequences that hold blocks
+  uint32_t token_budget = 512;     // rows of one step, or as many as there are sequences
+  uint32_t chunk_tokens = 256;     // rows of one sequence in one step
+  uint32_t min_chunk_tokens = 32;  // the step-time bound never cuts the budget below this
+  uint32_t max_running = 64;       // sequences that hold blocks
   absl::Duration step_target = absl::Milliseconds(200);
   absl::Duration progress_interval = absl::Milliseconds(250);  // and a step at most: heard from every 500 ms
-  std::string instance_id;           // of this worker
-  std::string advertise;             // the address that prefill dials; may be set before the first handoff
+  std::string instance_id;                                     // of this worker
+  std::string advertise;  // the address that prefill dials; may be set before the first handoff
   std::vector<std::string> transports;
 };
 
-// The sequences of a decode worker: whose KV is awaited, which are in the running batch. A state machine without thread,
-// socket or clock: it takes events and returns actions. Belongs to one executor, the worker's loop.
+// The sequences of a decode worker: whose KV is awaited, which are in the running batch. A state machine
+// without thread, socket or clock: it takes events and returns actions. Belongs to one executor, the worker's
+// loop.
 //
 //   router          DecodeScheduler            transfer              engine
 //     | OnRequest ---> LANDING --------------> StartLanding
@@ -49,9 +50,10 @@ struct DecodeSchedulerOptions {
 //     | <--- Tokens{i}   <----- OnStepDone ------------------------- each step
 //     | <--- DecodeDone, close(OK)
 //
-// A request that asks for LocalPrefill starts in RUNNING and computes its prompt in chunks beside the others' decode rows.
-// A leg that closes, a deadline or a failed landing ends its job in any state; a job that is part of a running step ends
-// with that step. Every OnRequest is answered by exactly one CloseLeg, unless OnLegClosed came first.
+// A request that asks for LocalPrefill starts in RUNNING and computes its prompt in chunks beside the others'
+// decode rows. A leg that closes, a deadline or a failed landing ends its job in any state; a job that is
+// part of a running step ends with that step. Every OnRequest is answered by exactly one CloseLeg, unless
+// OnLegClosed came first.
 class DecodeScheduler {
  public:
   struct SendEvent {
@@ -73,7 +75,8 @@ class DecodeScheduler {
   using Actions = std::vector<Action>;
 
   // `info`, `pools` and `random` outlive the scheduler; `random` mints tickets.
-  DecodeScheduler(const DecodeSchedulerOptions& options, const EngineInfo* info, KvPools* pools, RandomSource* random);
+  DecodeScheduler(const DecodeSchedulerOptions& options, const EngineInfo* info, KvPools* pools,
+                  RandomSource* random);
   ~DecodeScheduler();
 
   void set_advertise(std::string advertise) { options_.advertise = std::move(advertise); }
@@ -84,10 +87,11 @@ class DecodeScheduler {
   Actions OnLegClosed(LegId leg);
   // Ends this request's jobs with ABORTED. No actions when there is none.
   Actions OnAbort(const std::string& request_id);
-  // Every wanted byte is in `kv` and visible, and the commit was accepted. A landing that nobody waits for any more just
-  // gives its blocks back.
-  Actions OnLanded(const TransferId& transfer_id, SequenceKv kv, const std::optional<v1::LegToken>& first_token,
-                   uint64_t bytes, const std::string& transport, absl::Time now);
+  // Every wanted byte is in `kv` and visible, and the commit was accepted. A landing that nobody waits for
+  // any more just gives its blocks back.
+  Actions OnLanded(const TransferId& transfer_id, SequenceKv kv,
+                   const std::optional<v1::LegToken>& first_token, uint64_t bytes,
+                   const std::string& transport, absl::Time now);
   Actions OnLandingFailed(const TransferId& transfer_id, const absl::Status& status);
 
   // Begins the next step when there is one to take and none runs; its plan is valid until OnStepDone.
@@ -109,8 +113,8 @@ class DecodeScheduler {
   struct Job;
 
   Job* FindByTransfer(const TransferId& id);
-  absl::StatusOr<std::unique_ptr<Job>> MakeJob(LegId leg, const v1::DecodeRequest& request, absl::Time deadline,
-                                               absl::Time now);
+  absl::StatusOr<std::unique_ptr<Job>> MakeJob(LegId leg, const v1::DecodeRequest& request,
+                                               absl::Time deadline, absl::Time now);
   void BeginLanding(Job& job, v1::Landing& landing, Actions& actions);
   void SendTokens(Job& job, v1::LegToken token, absl::Time now, Actions& actions);
   void OnRowsDone(Job& job, const SequenceResult& result, absl::Time now, Actions& actions);
@@ -126,7 +130,7 @@ class DecodeScheduler {
   ChunkBudget budget_;
   std::map<LegId, std::unique_ptr<Job>> jobs_;  // in the order of arrival
   std::unordered_map<TransferId, LegId> by_transfer_;
-  std::vector<Job*> step_;                      // in the order of the running plan; empty: no step runs
+  std::vector<Job*> step_;  // in the order of the running plan; empty: no step runs
   absl::Time step_started_;
   uint32_t batch_size_ = 0;
   uint64_t steps_ = 0;

@@ -26,7 +26,9 @@ class DecodeSchedulerTest : public testing::Test {
  protected:
   explicit DecodeSchedulerTest(const DecodeSchedulerOptions& options = {.chunk_tokens = 64})
       : scheduler_(Named(options), &engine_.info(), &engine_.kv(), &random_) {}
-  ~DecodeSchedulerTest() override { EXPECT_TRUE(scheduler_.CheckInvariants().ok()) << scheduler_.CheckInvariants(); }
+  ~DecodeSchedulerTest() override {
+    EXPECT_TRUE(scheduler_.CheckInvariants().ok()) << scheduler_.CheckInvariants();
+  }
 
   static DecodeSchedulerOptions Named(DecodeSchedulerOptions options) {
     options.instance_id = "decode-1";
@@ -102,7 +104,9 @@ class DecodeSchedulerTest : public testing::Test {
     while (Step()) {
     }
   }
-  static TransferId Transfer(uint8_t number) { return *TransferId::FromBytes(MakeAttempt(number).transfer_id()); }
+  static TransferId Transfer(uint8_t number) {
+    return *TransferId::FromBytes(MakeAttempt(number).transfer_id());
+  }
   static std::vector<TokenId> Answer(const std::vector<TokenId>& prompt, uint32_t tokens) {
     return ScriptedEngine::ExpectedAnswer(kEngine, prompt, tokens);
   }
@@ -195,7 +199,8 @@ TEST_F(DecodeSchedulerTest, ALocalReplayReportsNoPrefillAsDecodeQueue) {
 }
 
 TEST_F(DecodeSchedulerTest, ALandedSequenceJoinsTheRunningBatch) {
-  const std::vector<TokenId> first = LetterPrompt(30, 1), second = LetterPrompt(50, 2), third = LetterPrompt(200, 3);
+  const std::vector<TokenId> first = LetterPrompt(30, 1), second = LetterPrompt(50, 2),
+                             third = LetterPrompt(200, 3);
   Begin(1, MakeHandoffRequest(1, first, 20, "p"));
   Begin(2, MakeHandoffRequest(2, second, 20, "p"));
   Land(1, first);
@@ -359,7 +364,8 @@ TEST_F(DecodeSchedulerTest, RefusesWhatItCannotServe) {
 class SmallDecodeSchedulerTest : public DecodeSchedulerTest {
  protected:
   SmallDecodeSchedulerTest()
-      : DecodeSchedulerTest({.token_budget = 8, .chunk_tokens = 64, .min_chunk_tokens = 2, .max_running = 4}) {}
+      : DecodeSchedulerTest(
+            {.token_budget = 8, .chunk_tokens = 64, .min_chunk_tokens = 2, .max_running = 4}) {}
 };
 
 TEST_F(SmallDecodeSchedulerTest, ABudgetThatSlowStepsHaveCutStarvesNoSequence) {

@@ -1,3 +1,5 @@
+#include "engine/engine.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -5,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
 #include "engine/load_engine.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,7 +40,8 @@ std::unique_ptr<Engine> Load(const EngineOptions& options) {
   return *std::move(engine);
 }
 
-// A request that prefills its prompt in chunks and then decodes, with everything that an engine can be asked for.
+// A request that prefills its prompt in chunks and then decodes, with everything that an engine can be asked
+// for.
 class Request {
  public:
   Request(Engine& engine, std::vector<TokenId> prompt, uint32_t output, SamplingParams params)
@@ -172,7 +174,8 @@ Records RunTogether(Engine& engine, uint32_t chunk) {
 
 class EngineTest : public ::testing::TestWithParam<Architecture> {};
 
-INSTANTIATE_TEST_SUITE_P(Architectures, EngineTest, ::testing::Values(Architecture::kLlama, Architecture::kGemma3),
+INSTANTIATE_TEST_SUITE_P(Architectures, EngineTest,
+                         ::testing::Values(Architecture::kLlama, Architecture::kGemma3),
                          [](const auto& info) {
                            return info.param == Architecture::kLlama ? "Llama" : "Gemma3";
                          });
@@ -183,8 +186,10 @@ TEST_P(EngineTest, SameBitsWhateverTheChunksAndTheBatch) {
   ASSERT_EQ(expected.size(), kRequests);
   // ids and log probabilities of 69 prompt tokens with 2 alternatives and 20 sampled ones with 3
   EXPECT_EQ(expected[0].size(), 69 * 6 + 20 * 8);
-  for (const uint32_t chunk : {1u, 7u, 32u}) EXPECT_EQ(RunAlone(*engine, chunk), expected) << "chunk " << chunk;
-  for (const uint32_t chunk : {5u, 128u}) EXPECT_EQ(RunTogether(*engine, chunk), expected) << "chunk " << chunk;
+  for (const uint32_t chunk : {1u, 7u, 32u})
+    EXPECT_EQ(RunAlone(*engine, chunk), expected) << "chunk " << chunk;
+  for (const uint32_t chunk : {5u, 128u})
+    EXPECT_EQ(RunTogether(*engine, chunk), expected) << "chunk " << chunk;
   EXPECT_TRUE(engine->kv().CheckAllFree().ok());
 }
 
@@ -202,7 +207,8 @@ TEST_P(EngineTest, SameBitsWhateverTheThreadsTheBlocksAndTheKernels) {
         auto engine = LoadEngine(options);
         if (absl::IsUnimplemented(engine.status())) continue;  // the processor is older
         ASSERT_TRUE(engine.ok()) << engine.status();
-        EXPECT_EQ(RunTogether(**engine, 32), expected) << kernels << " " << threads << " " << KvTypeName(type);
+        EXPECT_EQ(RunTogether(**engine, 32), expected)
+            << kernels << " " << threads << " " << KvTypeName(type);
       }
     }
   }

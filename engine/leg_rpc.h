@@ -18,11 +18,13 @@ namespace baton {
 
 // Of a leg whose caller names no deadline, or a later one: nothing is held for ever.
 inline constexpr absl::Duration kLongestLeg = absl::Hours(1);
-// Events that may wait for a leg's reader. The router reads as fast as it can, so one that leaves these is wedged.
+// Events that may wait for a leg's reader. The router reads as fast as it can, so one that leaves these is
+// wedged.
 inline constexpr size_t kMaxQueuedLegEvents = 4096;
 
-// Turns a call of a leg's RPC into events for `worker` (a PrefillWorker or DecodeWorker) and its events into messages.
-// While the process refuses work the call ends with UNAVAILABLE, reason DRAINING. Everything passed in outlives the call.
+// Turns a call of a leg's RPC into events for `worker` (a PrefillWorker or DecodeWorker) and its events into
+// messages. While the process refuses work the call ends with UNAVAILABLE, reason DRAINING. Everything passed
+// in outlives the call.
 template <typename Event, typename Request, typename Worker>
 grpc::ServerWriteReactor<Event>* StartLeg(const grpc::CallbackServerContext& context, const Request& request,
                                           Worker* worker, DrainState* drain, const Clock* clock) {

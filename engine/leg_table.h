@@ -12,12 +12,13 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "common/outgoing_stream.h"
+#include "common/str_cat.h"
 #include "engine/job.h"
 
 namespace baton {
 
-// The open legs of a worker: where their events go, and the one place where their ends are counted and logged. Used by one
-// thread, the worker's loop.
+// The open legs of a worker: where their events go, and the one place where their ends are counted and
+// logged. Used by one thread, the worker's loop.
 template <typename Event>
 class LegTable {
  public:
@@ -28,13 +29,14 @@ class LegTable {
     legs_.emplace(leg, Leg{std::move(request_id), std::move(stream)});
   }
 
-  // False when the leg's reader had fallen too far behind: its stream was cut, the leg has ended and its owner is to be
-  // told. A leg that is not open any more takes everything.
+  // False when the leg's reader had fallen too far behind: its stream was cut, the leg has ended and its
+  // owner is to be told. A leg that is not open any more takes everything.
   bool Send(LegId leg, Event event) {
     const auto it = legs_.find(leg);
     if (it == legs_.end() || it->second.stream->Write(std::move(event))) return true;
     const absl::Status status = WithErrorInfo(
-        absl::ResourceExhaustedError("the reader of this leg is too slow; its events do not fit the queue"), "SLOW_READER");
+        absl::ResourceExhaustedError("the reader of this leg is too slow; its events do not fit the queue"),
+        "SLOW_READER");
     it->second.stream->Cut(status);
     Ended(it->second.request_id, status, "");
     legs_.erase(it);
@@ -55,7 +57,7 @@ class LegTable {
     const auto it = legs_.find(leg);
     if (it == legs_.end()) return false;
     metrics_->template Get<Metric::kCancels>(phase).Increment();
-    Ended(it->second.request_id, absl::CancelledError(phase.empty() ? "" : std::string(phase)), "");
+    Ended(it->second.request_id, absl::CancelledError(StrCat("closed by its caller while ", phase)), "");
     legs_.erase(it);
     return true;
   }

@@ -15,8 +15,8 @@ class LoadBoard {
   // Both outlive the board.
   LoadBoard(const KvPools* pools, Metrics* metrics);
 
-  // Called by the loop, after each of its turns. False while blocks are DRAINING: whoever reads or writes them does not
-  // report to the loop, so it publishes again soon.
+  // Called by the loop, after each of its turns. False while blocks are DRAINING: whoever reads or writes
+  // them does not report to the loop, so it publishes again soon.
   bool Publish(const WorkerLoad& load);
 
   // Control.GetLoad: what was published last, and the blocks as they are now.

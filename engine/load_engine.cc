@@ -36,7 +36,8 @@ absl::Status CheckOptions(const EngineOptions& options) {
   RETURN_IF_ERROR(CheckRange("threads", options.threads, 1, kMaxThreads));
   RETURN_IF_ERROR(CheckRange("block_tokens", options.block_tokens, 1, kMaxBlockTokens));
   if (!std::has_single_bit(options.block_tokens)) {
-    return absl::InvalidArgumentError(StrCat("block_tokens is ", options.block_tokens, ", must be a power of two"));
+    return absl::InvalidArgumentError(
+        StrCat("block_tokens is ", options.block_tokens, ", must be a power of two"));
   }
   RETURN_IF_ERROR(CheckRange("max_batch_rows", options.max_batch_rows, 1, kMaxBatchRows));
   RETURN_IF_ERROR(CheckRange("max_step_tokens", options.max_step_tokens, 1, options.max_batch_rows));
@@ -44,13 +45,13 @@ absl::Status CheckOptions(const EngineOptions& options) {
 }
 
 absl::StatusOr<std::unique_ptr<Ops>> CreateOps(const EngineOptions& options, Device* device) {
-  if (options.kernels == kReferenceKernels) return CreateReferenceOps(options.threads);
+  if (options.kernels == kReferenceKernels) return CreateReferenceOps(device, options.threads);
   ASSIGN_OR_RETURN(const KernelTable* kernels, ChooseKernels(options.kernels));
   return CreateCpuOps(device, *kernels, options.threads);
 }
 
-// Gives back the memory of a mapped file's tensors once they are packed. Their pages stay in the page cache, from which
-// the rows of the embedding come back as they are used.
+// Gives back the memory of a mapped file's tensors once they are packed. Their pages stay in the page cache,
+// from which the rows of the embedding come back as they are used.
 void ReleaseTensors(const ModelFile& file) {
   const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (const TensorView& tensor : file.tensors()) {
@@ -85,10 +86,10 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineOptions& options)
   parts.device = CreateCpuDevice();
   ASSIGN_OR_RETURN(parts.ops, CreateOps(options, parts.device.get()));
   const KvGeometry geometry = GeometryOf(config, options.kv_type, options.block_tokens);
-  ASSIGN_OR_RETURN(parts.pools, KvPools::Create(parts.device.get(), geometry, options.kv_bytes, info.context_tokens,
-                                                options.max_step_tokens));
-  ASSIGN_OR_RETURN(parts.transformer, Transformer::Load(*parts.file, config, parts.device.get(), parts.ops.get(),
-                                                        options.max_batch_rows));
+  ASSIGN_OR_RETURN(parts.pools, KvPools::Create(parts.device.get(), geometry, options.kv_bytes,
+                                                info.context_tokens, options.max_step_tokens));
+  ASSIGN_OR_RETURN(parts.transformer, Transformer::Load(*parts.file, config, parts.device.get(),
+                                                        parts.ops.get(), options.max_batch_rows));
   info.model_name = config.name;
   info.fingerprint = StrCat(parts.file->content_hash(), "-", geometry.LayoutId());
   info.prefill_recipe = info.decode_recipe = parts.ops->recipe();

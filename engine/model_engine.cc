@@ -24,10 +24,11 @@ void ModelEngine::CheckPlan(const StepPlan& plan) const {
     const KvGeometry& geometry = parts_.pools->geometry();
     for (uint32_t group = 0; group < step.kv->groups(); ++group) {
       const uint64_t held = step.kv->table(group).size() * uint64_t{geometry.block_tokens};
-      const uint64_t needed = geometry.groups[group].window_tokens == 0
-                                  ? step.position + step.tokens.size()
-                                  : std::min<uint64_t>(step.position + step.tokens.size(),
-                                                       geometry.groups[group].window_tokens - 1 + step.tokens.size());
+      const uint64_t needed =
+          geometry.groups[group].window_tokens == 0
+              ? step.position + step.tokens.size()
+              : std::min<uint64_t>(step.position + step.tokens.size(),
+                                   geometry.groups[group].window_tokens - 1 + step.tokens.size());
       BATON_CHECK(held >= needed);
     }
   }
@@ -82,7 +83,8 @@ StepResult ModelEngine::Execute(const StepPlan& plan, const LayersDone& layers_d
       const bool last = r + 1 == rows;
       WantedRow row{batch.sequences[i].first_row + r, &step, &result.sequences[i], std::nullopt,
                     last && step.sampler != nullptr};
-      if (step.prompt_logprobs) row.next = last ? step.next_token : std::optional<TokenId>(step.tokens[r + 1]);
+      if (step.prompt_logprobs)
+        row.next = last ? step.next_token : std::optional<TokenId>(step.tokens[r + 1]);
       if (row.next || row.sample) wanted.push_back(row);
     }
   }

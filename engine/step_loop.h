@@ -20,11 +20,13 @@ class StepLoopBody {
   virtual void OnTurned() = 0;
 };
 
-// Turns a worker: events in the order of their posting, between any two steps all that have come by then; steps for as long
-// as there are any; timers when they are due, also between steps; else it sleeps. The executor's thread is the one compute
-// thread of the worker, so whatever else is posted there waits for the step that runs.
+// Turns a worker: events in the order of their posting, between any two steps all that have come by then;
+// steps for as long as there are any; timers when they are due, also between steps; else it sleeps. The
+// executor's thread is the one compute thread of the worker, so whatever else is posted there waits for the
+// step that runs.
 //
-// Post may be called from any thread, everything else runs on the executor, which is stopped before loop and body go.
+// Post may be called from any thread, everything else runs on the executor, which is stopped before loop and
+// body go.
 class StepLoop {
  public:
   using Event = absl::AnyInvocable<void() &&>;

@@ -15,7 +15,8 @@ std::vector<Option> DescribeWorker(WorkerOptions* o) {
       Option::Switch("allow-plaintext", &o->server.allow_plaintext,
                      "Serve without encryption on an address that other machines can reach."),
       Option::Switch("reflection", &o->server.reflection, "Serve gRPC reflection, for grpcurl and ghz."),
-      Option::Count("threads", &o->threads, {0, 1024}, "threads", "Threads of computation; 0: what the CPU quota allows."),
+      Option::Count("threads", &o->threads, {0, 1024}, "threads",
+                    "Threads of computation; 0: what the CPU quota allows."),
       Option::Choice("kernels", &o->kernels, {"auto", "reference", "avx2", "avx512"},
                      "CPU kernels; auto takes the best that this processor runs."),
       Option::Bytes("kv-memory", &o->kv_bytes, {1 << 16, uint64_t{1} << 50}, "Size of the KV pools."),
@@ -31,7 +32,8 @@ std::vector<Option> DescribeWorker(WorkerOptions* o) {
       Option::Time("drain-timeout", &o->drain.timeout, {absl::ZeroDuration(), absl::Hours(24)},
                    "Then: how long running work may take to finish."),
       Option::Choice("log-format", &o->log_format, {"text", "json"}, "Format of the log on standard error."),
-      Option::Choice("log-level", &o->log_level, {"debug", "info", "warning", "error"}, "Least level that is logged."),
+      Option::Choice("log-level", &o->log_level, {"debug", "info", "warning", "error"},
+                     "Least level that is logged."),
   };
 }
 

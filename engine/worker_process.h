@@ -17,13 +17,14 @@
 
 namespace baton {
 
-// What a worker's process has whatever its role: log, clock, signals that drain it, a loaded engine, metrics. Made by main,
-// outlives the server of the role.
+// What a worker's process has whatever its role: log, clock, signals that drain it, a loaded engine, metrics.
+// Made by main, outlives the server of the role.
 class WorkerProcess {
  public:
-  // `role`: "prefill" or "decode", in logs and metrics. Reports the load in the log. From here on SIGTERM and SIGINT drain;
-  // a second one hurries.
-  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const std::string& role, const WorkerOptions& options,
+  // `role`: "prefill" or "decode", in logs and metrics. Reports the load in the log. From here on SIGTERM and
+  // SIGINT drain; a second one hurries.
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const std::string& role,
+                                                              const WorkerOptions& options,
                                                               const EngineOptions& engine);
   ~WorkerProcess();
 

@@ -16,8 +16,8 @@ WorkerServer::WorkerServer(std::vector<RoleService> services, WorkerControl::Wor
 
 absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Listen(const GrpcServerOptions& options,
                                                                    std::vector<RoleService> services,
-                                                                   WorkerControl::Worker worker, DrainState* drain,
-                                                                   const Clock* clock) {
+                                                                   WorkerControl::Worker worker,
+                                                                   DrainState* drain, const Clock* clock) {
   std::unique_ptr<WorkerServer> server(new WorkerServer(std::move(services), std::move(worker), drain));
   std::vector<grpc::Service*> all = {&server->control_service_};
   for (const RoleService& each : server->services_) {

@@ -15,8 +15,8 @@
 
 namespace baton {
 
-// The gRPC server of a worker: the services of its role, with Control and Health beside them. Its end cancels every call
-// and waits for them.
+// The gRPC server of a worker: the services of its role, with Control and Health beside them. Its end cancels
+// every call and waits for them.
 class WorkerServer {
  public:
   struct RoleService {
@@ -24,7 +24,8 @@ class WorkerServer {
     grpc::Service* service = nullptr;
   };
 
-  // The services, `drain` and `clock` outlive the server. Listens at once; Health says that nothing is served yet.
+  // The services, `drain` and `clock` outlive the server. Listens at once; Health says that nothing is served
+  // yet.
   static absl::StatusOr<std::unique_ptr<WorkerServer>> Listen(const GrpcServerOptions& options,
                                                               std::vector<RoleService> services,
                                                               WorkerControl::Worker worker, DrainState* drain,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/metrics.h"
 #include "common/transfer_id.h"
 #include "engine/kv/kv_pools.h"
 #include "kv_transfer/kv_backend_registry.h"
@@ -25,9 +26,10 @@ class HandoffReceiver {
  public:
   struct Options {
     std::vector<KvBackendKind> transports;
-    const KvPools* pools = nullptr;  // outlives the facade, like the next two
+    const KvPools* pools = nullptr;  // outlives the facade, like the next three
     Device* device = nullptr;
     const Clock* clock = nullptr;
+    Metrics* metrics = nullptr;
     // One of the two answers each Add that was not dropped; on a thread of the facade; must not block.
     std::function<void(landing::Landed)> on_landed;
     std::function<void(landing::LandingFailed)> on_failed;
@@ -49,7 +51,7 @@ class HandoffReceiver {
 
  private:
   class Core;
-  const std::shared_ptr<Core> core_;
+  const std::unique_ptr<Core> core_;
 };
 
 }  // namespace baton

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "baton/v1/leg.pb.h"
 #include "common/clock.h"
+#include "common/metrics.h"
 #include "common/transfer_id.h"
 #include "engine/kv/kv_pools.h"
 #include "engine/kv/ranges.h"
@@ -29,9 +30,10 @@ class HandoffSender {
   struct Options {
     std::string instance_id;
     std::vector<KvBackendKind> transports;
-    const KvPools* pools = nullptr;  // outlives the facade, like the next two
+    const KvPools* pools = nullptr;  // outlives the facade, like the next three
     Device* device = nullptr;
     const Clock* clock = nullptr;
+    Metrics* metrics = nullptr;
     ChannelFactory channels;
     // Once per Start, on a thread of the facade; must not block.
     std::function<void(HandoffResult)> on_finished;
@@ -50,7 +52,7 @@ class HandoffSender {
 
  private:
   class Core;
-  const std::shared_ptr<Core> core_;
+  const std::unique_ptr<Core> core_;
 };
 
 }  // namespace baton

@@ -23,7 +23,7 @@ struct ReceiverLimits {
   uint64_t max_bytes_outstanding = 16
                                    << 20;  // of pieces taken and not yet visible; one piece is always allowed
   uint64_t max_piece_bytes = 16 << 20;
-  uint32_t max_waiting_pieces = 16384;  // offered and not yet taken
+  uint32_t max_waiting_pieces = 65536;  // offered and not yet taken
 };
 
 // The decode side of one handoff once its sender has opened it: checks what is offered, takes it piece by

@@ -63,6 +63,14 @@ LandingTable::Actions LandingTable::Drop(const TransferId& transfer_id, absl::Ti
   return actions;
 }
 
+LandingTable::Actions LandingTable::DropAll(absl::Time now) {
+  Actions actions;
+  while (!landings_.empty()) {
+    End(landings_.begin()->first, absl::UnavailableError("the decode worker is going"), now, &actions);
+  }
+  return actions;
+}
+
 LandingTable::Actions LandingTable::OnConnected(LandStreamId stream, absl::Time now) {
   Actions actions;
   if (unopened_ >= options_.max_unopened_streams) {

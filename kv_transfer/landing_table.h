@@ -90,6 +90,7 @@ class LandingTable {
   Actions Add(LandingSpec spec, absl::Time now);
   // The owner has no more use for it; an unknown one is remembered as dropped. No LandingFailed follows.
   Actions Drop(const TransferId& transfer_id, absl::Time now);
+  Actions DropAll(absl::Time now);
 
   Actions OnConnected(LandStreamId stream, absl::Time now);
   Actions OnMessage(LandStreamId stream, v1::LandRequest request, absl::Time now);

@@ -185,9 +185,8 @@ TEST_F(TransferPlanTest, TheSameBytesLandWhateverTheWay) {
                                  target_geometry.block_tokens * target_geometry.block_tokens;
       ASSERT_EQ(landed.NonZero(g, {wanted[g].end, slots_end}), 0) << "after the prompt, in its last block";
       const PoolFiller untouched(target.get(), &other[0]);
-      if (source_geometry.groups[g].window_tokens == 0) {
-        ASSERT_EQ(untouched.NonZero(g, {0, 1}), 0) << "another sequence's block";
-      }
+      const auto other_end = static_cast<uint32_t>(other[0].table(g).size()) * target_geometry.block_tokens;
+      ASSERT_EQ(untouched.NonZero(g, {0, other_end}), 0) << "another sequence's blocks";
     }
   }
 }

@@ -24,16 +24,17 @@ struct PrefillScheduler::Job {
   Sequence sequence;
   bool samples_first_token = true;
   State state = State::kQueued;
-  uint32_t step_rows = 0;      // in the running step; 0: not part of it
-  bool handoff_open = false;   // the transfer side still has it
-  bool ended = false;          // waits only for the running step
+  uint32_t step_rows = 0;     // in the running step; 0: not part of it
+  bool handoff_open = false;  // the transfer side still has it
+  bool ended = false;         // waits only for the running step
   absl::Time deadline;
   absl::Time queued_at;
   absl::Time computing_at;
   std::vector<v1::LegToken> prompt_logprobs;
 };
 
-PrefillScheduler::PrefillScheduler(const PrefillSchedulerOptions& options, const EngineInfo* info, KvPools* pools)
+PrefillScheduler::PrefillScheduler(const PrefillSchedulerOptions& options, const EngineInfo* info,
+                                   KvPools* pools)
     : options_(options),
       info_(info),
       pools_(pools),
@@ -42,7 +43,8 @@ PrefillScheduler::PrefillScheduler(const PrefillSchedulerOptions& options, const
 PrefillScheduler::~PrefillScheduler() = default;
 
 PrefillScheduler::Actions PrefillScheduler::OnRequest(LegId leg, const v1::PrefillRequest& request,
-                                                      absl::Time received, absl::Time deadline, absl::Time now) {
+                                                      absl::Time received, absl::Time deadline,
+                                                      absl::Time now) {
   const auto refuse = [leg](absl::Status status) {
     Actions actions;
     actions.push_back(CloseLeg{leg, std::move(status)});
@@ -50,18 +52,20 @@ PrefillScheduler::Actions PrefillScheduler::OnRequest(LegId leg, const v1::Prefi
   };
   absl::StatusOr<TransferId> transfer_id = TransferId::FromBytes(request.attempt().transfer_id());
   if (!transfer_id.ok()) return refuse(transfer_id.status());
-  if (by_transfer_.contains(*transfer_id)) return refuse(absl::AlreadyExistsError("this transfer is in flight"));
+  if (by_transfer_.contains(*transfer_id))
+    return refuse(absl::AlreadyExistsError("this transfer is in flight"));
   absl::StatusOr<SequenceSpec> spec = ReadTokenRequest(request.request(), *info_);
   if (!spec.ok()) return refuse(spec.status());
   if (!pools_->Fits(static_cast<uint32_t>(spec->prompt.size()))) {
-    return refuse(absl::ResourceExhaustedError(
-        StrCat("prompt of ", spec->prompt.size(), " tokens is over the ", pools_->capacity_tokens(),
-               " tokens that this worker's KV pool holds")));
+    return refuse(absl::ResourceExhaustedError(StrCat("prompt of ", spec->prompt.size(),
+                                                      " tokens is over the ", pools_->capacity_tokens(),
+                                                      " tokens that this worker's KV pool holds")));
   }
   const uint32_t waiting = load().waiting;
   if (waiting >= options_.max_waiting) {
-    return refuse(WithRetryInfo(absl::ResourceExhaustedError(StrCat("prefill queue is full: ", waiting, " prompts")),
-                                options_.step_target));
+    return refuse(
+        WithRetryInfo(absl::ResourceExhaustedError(StrCat("prefill queue is full: ", waiting, " prompts")),
+                      options_.step_target));
   }
   // Accepted tokens are replayed by decode; here they only mean that token 0 exists already.
   const bool samples = spec->output.empty();
@@ -106,7 +110,8 @@ PrefillScheduler::Actions PrefillScheduler::OnHandoffFinished(const HandoffResul
   if (job == nullptr || job->ended) return actions;  // a late notice of a job that is gone
   job->handoff_open = false;
   if (!result.status.ok()) {
-    Close(*job, WithErrorInfo(result.status, "HANDOFF_FAILED", {{"peer", job->landing.instance_id()}}), actions);
+    Close(*job, WithErrorInfo(result.status, "HANDOFF_FAILED", {{"peer", job->landing.instance_id()}}),
+          actions);
     return actions;
   }
   BATON_CHECK(job->state == State::kPushing);
@@ -125,7 +130,8 @@ void PrefillScheduler::Admit(absl::Time now, Actions& actions) {
   for (auto& [leg, job] : jobs_) {
     if (job->state != State::kQueued) continue;
     if (holding >= options_.max_running) return;
-    // The oldest waits for its blocks, and the others behind it, so that a long prompt is not passed over for ever.
+    // The oldest waits for its blocks, and the others behind it, so that a long prompt is not passed over for
+    // ever.
     absl::StatusOr<SequenceKv> kv = pools_->Reserve(job->sequence.prompt_tokens());
     if (!kv.ok()) return;
     kv->Activate();
@@ -150,8 +156,9 @@ std::optional<StepPlan> PrefillScheduler::StartStep(absl::Time now, Actions& act
     computing.push_back(job.get());
     planned.push_back(job->sequence.Planned());
   }
-  const std::vector<uint32_t> rows = PlanRows(
-      planned, {.token_budget = budget_.budget(), .chunk_tokens = std::min(options_.chunk_tokens, pools_->max_step_tokens())});
+  const std::vector<uint32_t> rows =
+      PlanRows(planned, {.token_budget = budget_.budget(),
+                         .chunk_tokens = std::min(options_.chunk_tokens, pools_->max_step_tokens())});
   StepPlan plan;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] == 0) continue;
@@ -199,7 +206,8 @@ PrefillScheduler::Actions PrefillScheduler::OnStepDone(const StepResult& result,
   return actions;
 }
 
-void PrefillScheduler::FinishPrompt(Job& job, const SequenceResult& result, absl::Time now, Actions& actions) {
+void PrefillScheduler::FinishPrompt(Job& job, const SequenceResult& result, absl::Time now,
+                                    Actions& actions) {
   job.state = State::kPushing;
   v1::PrefillEvent event;
   v1::FirstToken& first = *event.mutable_first_token();
@@ -277,7 +285,8 @@ WorkerLoad PrefillScheduler::load() const {
   for (const auto& [leg, job] : jobs_) {
     if (job->state == State::kQueued) ++load.waiting;
     if (job->state == State::kComputing) ++load.running;
-    load.waiting_tokens += job->sequence.prompt_tokens() - std::min(job->sequence.computed(), job->sequence.prompt_tokens());
+    load.waiting_tokens +=
+        job->sequence.prompt_tokens() - std::min(job->sequence.computed(), job->sequence.prompt_tokens());
   }
   load.batch_size = batch_size_;
   load.steps = steps_;
@@ -288,11 +297,14 @@ absl::Status PrefillScheduler::CheckInvariants() const {
   if (by_transfer_.size() != jobs_.size()) return absl::InternalError("jobs and transfers differ in number");
   for (const auto& [leg, job] : jobs_) {
     if ((job->state == State::kQueued) != job->sequence.kv().empty()) {
-      return absl::InternalError(StrCat("leg ", leg, " is queued and holds blocks, or is not and holds none"));
+      return absl::InternalError(
+          StrCat("leg ", leg, " is queued and holds blocks, or is not and holds none"));
     }
     const bool in_step = std::find(step_.begin(), step_.end(), job.get()) != step_.end();
-    if (in_step != (job->step_rows > 0)) return absl::InternalError(StrCat("leg ", leg, " disagrees with the step"));
-    if (job->ended && !in_step) return absl::InternalError(StrCat("leg ", leg, " has ended and is still here"));
+    if (in_step != (job->step_rows > 0))
+      return absl::InternalError(StrCat("leg ", leg, " disagrees with the step"));
+    if (job->ended && !in_step)
+      return absl::InternalError(StrCat("leg ", leg, " has ended and is still here"));
   }
   return absl::OkStatus();
 }

@@ -25,17 +25,17 @@
 namespace baton {
 
 struct PrefillSchedulerOptions {
-  uint32_t token_budget = 512;       // rows of one step
-  uint32_t chunk_tokens = 512;       // rows of one prompt in one step
-  uint32_t min_chunk_tokens = 32;    // the step-time bound never cuts the budget below this
-  uint32_t max_running = 32;         // prompts that hold blocks
-  uint32_t max_waiting = 64;         // prompts that wait for blocks; the router keeps the real queue
+  uint32_t token_budget = 512;     // rows of one step
+  uint32_t chunk_tokens = 512;     // rows of one prompt in one step
+  uint32_t min_chunk_tokens = 32;  // the step-time bound never cuts the budget below this
+  uint32_t max_running = 32;       // prompts that hold blocks
+  uint32_t max_waiting = 64;       // prompts that wait for blocks; the router keeps the real queue
   absl::Duration step_target = absl::Milliseconds(200);
   absl::Duration progress_interval = absl::Milliseconds(250);  // and a step at most: heard from every 500 ms
 };
 
-// The prompts of a prefill worker: which wait, which compute, whose KV is on its way. A state machine without thread,
-// socket or clock: it takes events and returns actions. Belongs to one executor, the worker's loop.
+// The prompts of a prefill worker: which wait, which compute, whose KV is on its way. A state machine without
+// thread, socket or clock: it takes events and returns actions. Belongs to one executor, the worker's loop.
 //
 //   router        PrefillScheduler           engine            transfer
 //     | OnRequest ----> QUEUED
@@ -46,8 +46,9 @@ struct PrefillSchedulerOptions {
 //     | <--- FirstToken - PUSHING --------------------------------> HandoffPromptDone
 //     | <--- PrefillDone, close(OK)  <------------ OnHandoffFinished
 //
-// A leg that closes, a deadline or a failed handoff ends its job in any state; a job that is part of a running step ends
-// with that step. Every OnRequest is answered by exactly one CloseLeg, unless OnLegClosed came first.
+// A leg that closes, a deadline or a failed handoff ends its job in any state; a job that is part of a
+// running step ends with that step. Every OnRequest is answered by exactly one CloseLeg, unless OnLegClosed
+// came first.
 class PrefillScheduler {
  public:
   struct SendEvent {
@@ -75,7 +76,8 @@ class PrefillScheduler {
   struct CancelHandoff {
     TransferId transfer_id;
   };
-  using Action = std::variant<SendEvent, CloseLeg, StartHandoff, HandoffComputed, HandoffPromptDone, CancelHandoff>;
+  using Action =
+      std::variant<SendEvent, CloseLeg, StartHandoff, HandoffComputed, HandoffPromptDone, CancelHandoff>;
   using Actions = std::vector<Action>;
 
   // `info` and `pools` outlive the scheduler.
@@ -123,7 +125,7 @@ class PrefillScheduler {
   ChunkBudget budget_;
   std::map<LegId, std::unique_ptr<Job>> jobs_;  // in the order of arrival
   std::unordered_map<TransferId, LegId> by_transfer_;
-  std::vector<Job*> step_;                      // in the order of the running plan; empty: no step runs
+  std::vector<Job*> step_;  // in the order of the running plan; empty: no step runs
   absl::Time step_started_;
   uint32_t batch_size_ = 0;
   uint64_t steps_ = 0;

@@ -41,7 +41,9 @@ class PrefillSchedulerTest : public testing::Test {
  protected:
   explicit PrefillSchedulerTest(const PrefillSchedulerOptions& options = {.chunk_tokens = 64})
       : scheduler_(options, &engine_.info(), &engine_.kv()) {}
-  ~PrefillSchedulerTest() override { EXPECT_TRUE(scheduler_.CheckInvariants().ok()) << scheduler_.CheckInvariants(); }
+  ~PrefillSchedulerTest() override {
+    EXPECT_TRUE(scheduler_.CheckInvariants().ok()) << scheduler_.CheckInvariants();
+  }
 
   Actions Begin(LegId leg, const v1::PrefillRequest& request, absl::Time deadline = kNever) {
     return scheduler_.OnRequest(leg, request, now_, deadline, now_);
@@ -49,7 +51,9 @@ class PrefillSchedulerTest : public testing::Test {
   // Runs one step, if there is one; `during` is called while it runs.
   Actions Step(const std::function<Actions()>& during = [] { return Actions(); }) {
     Actions all;
-    const auto append = [&all](Actions more) { std::move(more.begin(), more.end(), std::back_inserter(all)); };
+    const auto append = [&all](Actions more) {
+      std::move(more.begin(), more.end(), std::back_inserter(all));
+    };
     const std::optional<StepPlan> plan = scheduler_.StartStep(now_, all);
     if (!plan) return all;
     const StepResult result =
@@ -69,7 +73,9 @@ class PrefillSchedulerTest : public testing::Test {
       if (scheduler_.load().steps == steps) return all;
     }
   }
-  static TransferId Transfer(uint8_t number) { return *TransferId::FromBytes(MakeAttempt(number).transfer_id()); }
+  static TransferId Transfer(uint8_t number) {
+    return *TransferId::FromBytes(MakeAttempt(number).transfer_id());
+  }
   TokenId Expected(const std::vector<TokenId>& prompt) {
     return ScriptedEngine::ExpectedAnswer(kEngine, prompt, 1).front();
   }
@@ -278,7 +284,8 @@ TEST_F(PrefillSchedulerTest, RefusesWhatItCannotServe) {
 
 class SmallPrefillSchedulerTest : public PrefillSchedulerTest {
  protected:
-  SmallPrefillSchedulerTest() : PrefillSchedulerTest({.chunk_tokens = 64, .max_running = 1, .max_waiting = 2}) {}
+  SmallPrefillSchedulerTest()
+      : PrefillSchedulerTest({.chunk_tokens = 64, .max_running = 1, .max_waiting = 2}) {}
 };
 
 TEST_F(SmallPrefillSchedulerTest, AFullQueueRefusesWithATimeToRetry) {

@@ -21,7 +21,7 @@ class GenerateCallTest : public ::testing::Test {
     spec.max_tokens = 8;
     spec.stop_ids = {ByteTokenizer::kEnd};
     spec.arrival = now;
-    spec.deadline = now + absl::Seconds(60);
+    spec.deadline = now + absl::Minutes(5);
   }
 
   GenerateCall& Call() {

@@ -1,5 +1,6 @@
 #include "router/router_loop.h"
 
+#include <future>
 #include <utility>
 
 #include "common/log.h"
@@ -126,6 +127,9 @@ void RouterLoop::OnLegClosed(const LegKey& key, const absl::Status& status) {
 }
 
 void RouterLoop::AwaitNoLegs() {
+  // Behind what the calls posted before they ended: it may still open a leg.
+  std::promise<void> reached;
+  if (executor_->Post([&reached] { reached.set_value(); })) reached.get_future().wait();
   MutexLock lock(&legs_mutex_);
   while (legs_in_flight_ > 0) no_legs_.Wait(&legs_mutex_);
 }

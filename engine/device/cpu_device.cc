@@ -29,8 +29,8 @@ absl::StatusOr<DeviceBuffer> AllocateSmall(uint64_t bytes) {
   return DeviceBuffer(std::shared_ptr<std::byte>(static_cast<std::byte*>(data), std::free), bytes);
 }
 
-// Whole huge pages, mapped with one to spare so that the buffer can begin on a boundary. The kernel zeroes them on first
-// touch, so memory that is never used costs nothing.
+// Whole huge pages, mapped with one to spare so that the buffer can begin on a boundary. The kernel zeroes
+// them on first touch, so memory that is never used costs nothing.
 absl::StatusOr<DeviceBuffer> AllocateLarge(uint64_t bytes) {
   if (bytes > std::numeric_limits<uint64_t>::max() / 2) return NoMemory(bytes);
   const uint64_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;

@@ -38,7 +38,8 @@ TEST(CpuDeviceTest, CopiesThereAndBack) {
   device->CopyFromHost(bytes, buffer->span().subspan(4, 3));
   std::vector<std::byte> back(5);
   device->CopyToHost(buffer->span().subspan(3, 5), absl::MakeSpan(back));
-  EXPECT_EQ(back, (std::vector<std::byte>{std::byte{0}, std::byte{1}, std::byte{2}, std::byte{3}, std::byte{0}}));
+  EXPECT_EQ(back,
+            (std::vector<std::byte>{std::byte{0}, std::byte{1}, std::byte{2}, std::byte{3}, std::byte{0}}));
 }
 
 TEST(CpuDeviceTest, ABufferLivesUntilItsOwnerGoes) {

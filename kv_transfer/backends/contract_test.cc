@@ -14,8 +14,8 @@ namespace {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendContractTest);
 
-constexpr uint64_t kPieceBytes = 3 << 20;  // more than one message of any backend
-constexpr uint32_t kPieces = 4;
+constexpr uint64_t kPieceBytes = (2 << 20) + 4096;  // more than one message of any backend
+constexpr uint32_t kPieces = 3;
 
 // One transfer of kPieces pieces, in memory that starts as noise here and zeros there, in different spans on
 // the two sides.
@@ -151,7 +151,7 @@ TEST_P(BackendContractTest, ADuplicateChangesNothing) {
 
 TEST_P(BackendContractTest, AnyOrderOfMovesIsHeldApartByPieceIds) {
   Transfer transfer(GetParam(), 6);
-  for (const uint32_t piece : {0, 1, 2}) transfer.sender().Inject(piece, FaultySender::Fault::kDelay);
+  for (const uint32_t piece : {0, 1}) transfer.sender().Inject(piece, FaultySender::Fault::kDelay);
   for (uint32_t piece = 0; piece < kPieces; ++piece) transfer.Receive(piece);
   for (uint32_t piece = 0; piece < kPieces; ++piece) transfer.Move(piece);
   transfer.sender().Release();
@@ -162,7 +162,7 @@ TEST_P(BackendContractTest, AnyOrderOfMovesIsHeldApartByPieceIds) {
   }
 }
 
-TEST_P(BackendContractTest, CancelEndsEveryMoveAndLeavesOtherTransfersAlone) {
+TEST_P(BackendContractTest, CancelEndsEveryMove) {
   Transfer transfer(GetParam(), 7);
   for (uint32_t piece = 0; piece < kPieces; ++piece) transfer.Receive(piece);
   for (uint32_t piece = 0; piece < kPieces; ++piece) transfer.Move(piece);
@@ -174,7 +174,7 @@ TEST_P(BackendContractTest, CancelEndsEveryMoveAndLeavesOtherTransfersAlone) {
   transfer.Withdraw();
   for (uint32_t piece = 0; piece < kPieces; ++piece) {
     EXPECT_NE(transfer.visible(piece).code(), absl::StatusCode::kUnknown);
-    if (transfer.visible(piece).ok()) EXPECT_TRUE(transfer.Same(piece));
+    EXPECT_TRUE(!transfer.visible(piece).ok() || transfer.Same(piece));
   }
 }
 

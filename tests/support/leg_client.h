@@ -22,12 +22,12 @@ inline std::chrono::system_clock::time_point After(std::chrono::milliseconds tim
 
 // One open leg. Ends it when destroyed.
 template <typename Event>
-class LegClient {
+class BlockingLeg {
  public:
-  explicit LegClient(std::chrono::milliseconds deadline = std::chrono::seconds(30)) {
+  explicit BlockingLeg(std::chrono::milliseconds deadline = std::chrono::seconds(30)) {
     context_.set_deadline(After(deadline));
   }
-  ~LegClient() {
+  ~BlockingLeg() {
     Cancel();
     static_cast<void>(Finish());
   }
@@ -65,8 +65,8 @@ class LegClient {
   std::optional<absl::Status> status_;
 };
 
-using PrefillLeg = LegClient<v1::PrefillEvent>;
-using DecodeLeg = LegClient<v1::DecodeEvent>;
+using PrefillLeg = BlockingLeg<v1::PrefillEvent>;
+using DecodeLeg = BlockingLeg<v1::DecodeEvent>;
 
 // The stubs of one worker.
 class WorkerClient {

@@ -103,7 +103,7 @@ TEST_F(GrpcBackendTest, MessagesAreBoundedAndOneIsOnItsWay) {
     EXPECT_EQ(pair_.next().bytes().size(), size);
     EXPECT_EQ(pair_.next().has_checksum(), size == 100);
     hash.Add(pair_.next().bytes());
-    if (size == 100) EXPECT_EQ(pair_.next().checksum(), hash.value());
+    EXPECT_TRUE(size != 100 || pair_.next().checksum() == hash.value());
     pair_.Carry(Unchanged);
   }
   EXPECT_TRUE(visible_[0].ok());
@@ -111,7 +111,7 @@ TEST_F(GrpcBackendTest, MessagesAreBoundedAndOneIsOnItsWay) {
 }
 
 TEST_F(GrpcBackendTest, TheChecksumIsXxh3OfThePiece) {
-  // XXH3_64bits("abc"), seed 0, from the reference implementation's own tool.
+  // A published value: XXH3-64 of "abc", seed 0.
   PieceHash hash;
   hash.Add("a");
   hash.Add("bc");

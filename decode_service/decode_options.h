@@ -1,0 +1,28 @@
+#ifndef BATON_DECODE_SERVICE_DECODE_OPTIONS_H_
+#define BATON_DECODE_SERVICE_DECODE_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "common/option.h"
+#include "common/options.h"
+#include "decode_service/decode_scheduler.h"
+#include "engine/worker_options.h"
+
+namespace baton {
+
+struct DecodeOptions {
+  DecodeOptions();
+
+  WorkerOptions worker;
+  DecodeSchedulerOptions scheduler;
+  std::string advertise;  // the address that prefill services dial; empty: where it listens
+};
+
+// For ParseOptions and the docs.
+Program DecodeProgram();
+std::vector<Option> DescribeDecode(DecodeOptions* options);
+
+}  // namespace baton
+
+#endif  // BATON_DECODE_SERVICE_DECODE_OPTIONS_H_

@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/options.h"
+#include "common/status_macros.h"
+#include "decode_service/decode_options.h"
+#include "decode_service/decode_server.h"
+#include "engine/device/device.h"
+#include "engine/worker_process.h"
+#include "kv_transfer/backends/grpc/grpc_backend.h"
+#include "kv_transfer/kv_backend_registry.h"
+
+namespace baton {
+namespace {
+
+absl::Status Run(const DecodeOptions& options) {
+  KvBackendRegistry registry;
+  registry.Register(GrpcBackend());
+  ASSIGN_OR_RETURN(std::vector<KvBackendKind> transports, registry.Select(options.worker.transports));
+  const DecodeSchedulerOptions& scheduler = options.scheduler;
+  // Every sequence gets a row in each step, whatever the budget.
+  const uint32_t batch_rows = std::max(scheduler.token_budget, scheduler.max_running);
+  ASSIGN_OR_RETURN(
+      const EngineOptions engine,
+      MakeEngineOptions(options.worker, std::min(scheduler.chunk_tokens, batch_rows), batch_rows));
+  ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
+                   WorkerProcess::Start("decode", options.worker, engine));
+  const std::unique_ptr<Device> device = CreateCpuDevice();
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<DecodeServer> server,
+      DecodeServer::Start(options.worker.server, scheduler, options.advertise, std::move(transports),
+                          {.engine = process->engine(),
+                           .device = device.get(),
+                           .clock = process->clock(),
+                           .random = process->random(),
+                           .metrics = process->metrics(),
+                           .drain = process->drain()}));
+  process->LogReady(server->address().ToString(), server->instance_id());
+  server->ServeUntilDrained(options.worker.drain);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace baton
+
+int main(int argc, char** argv) {
+  baton::DecodeOptions options;
+  const absl::StatusOr<std::string> text =
+      baton::ParseOptions(baton::DecodeProgram(), baton::DescribeDecode(&options), argc, argv);
+  if (text.ok() && !text->empty()) {
+    std::fputs(text->c_str(), stdout);
+    return 0;
+  }
+  const absl::Status status = text.ok() ? baton::Run(options) : text.status();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "baton_decode: %s\n", std::string(status.message()).c_str());
+  return 1;
+}

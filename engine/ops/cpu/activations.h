@@ -1,0 +1,43 @@
+#ifndef BATON_ENGINE_OPS_CPU_ACTIVATIONS_H_
+#define BATON_ENGINE_OPS_CPU_ACTIVATIONS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "engine/device/device.h"
+#include "engine/ops/cpu/kernels.h"
+
+namespace baton {
+
+// The rows that a matrix multiplies, as float and quantised in panels. Shaped by one thread, then filled
+// panel by panel, each by one thread.
+class Activations {
+ public:
+  absl::Status Reserve(Device* device, uint32_t rows, uint32_t columns);
+
+  // `rows` rows of `columns` from now on, cut into panels of at most `panel_rows`.
+  void Shape(uint32_t rows, uint32_t columns, uint32_t panel_rows);
+
+  const std::vector<ActivationPanel>& panels() const { return panels_; }
+  float* row(uint32_t row) { return values_ + uint64_t{row} * columns_; }
+  // Once the panel's rows are written. Not for columns that 32 does not divide.
+  void Quantize(const KernelTable& kernels, uint32_t panel);
+
+ private:
+  uint32_t columns_ = 0;
+  std::vector<ActivationPanel> panels_;
+
+  DeviceBuffer memory_;  // of everything below, for rows * columns up to capacity_
+  uint64_t capacity_ = 0;
+  float* values_ = nullptr;  // [rows][columns]
+  int32_t* quads_ = nullptr;
+  float* scales_ = nullptr;
+  float* sums_ = nullptr;
+  int32_t* negated_ = nullptr;
+  int32_t* negated16_ = nullptr;
+};
+
+}  // namespace baton
+
+#endif  // BATON_ENGINE_OPS_CPU_ACTIVATIONS_H_

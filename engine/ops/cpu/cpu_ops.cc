@@ -1,0 +1,319 @@
+#include "engine/ops/cpu/cpu_ops.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "common/check.h"
+#include "common/status_macros.h"
+#include "engine/model_file/dequantize.h"
+#include "engine/ops/cpu/activations.h"
+#include "engine/ops/cpu/attention_items.h"
+#include "engine/ops/cpu/kv_rows.h"
+#include "engine/ops/cpu/packed_weight.h"
+#include "engine/ops/cpu/rope_tables.h"
+#include "engine/ops/cpu/thread_pool.h"
+#include "engine/ops/cpu/weight_arena.h"
+
+namespace baton {
+namespace {
+
+struct VectorWeight final : Weight {
+  std::vector<float> values;
+};
+
+struct TableWeight final : Weight {
+  const TensorView* tensor = nullptr;
+};
+
+const PackedWeight& Packed(const Weight* weight) { return *static_cast<const PackedWeight*>(weight); }
+const std::vector<float>& Vector(const Weight* weight) {
+  return static_cast<const VectorWeight*>(weight)->values;
+}
+float* Floats(DeviceSpan span) { return reinterpret_cast<float*>(span.data); }
+
+struct alignas(64) CacheLine {
+  float floats[16];
+};
+
+class CpuOps final : public Ops {
+ public:
+  CpuOps(Device* device, const KernelTable& kernels, uint32_t threads)
+      : device_(device),
+        kernels_(kernels),
+        pool_(ThreadPool::Start(threads)),
+        arena_(device),
+        scratch_(threads) {}
+
+  std::string recipe() const override { return "q8x32-v1"; }
+  uint64_t weight_bytes() const override { return arena_.bytes(); }
+
+  absl::StatusOr<std::unique_ptr<Weight>> LoadMatrix(absl::Span<const TensorView* const> tensors) override;
+  absl::StatusOr<std::unique_ptr<Weight>> LoadVector(const TensorView& tensor) override;
+  absl::StatusOr<std::unique_ptr<Weight>> LoadTable(const TensorView& tensor) override;
+  absl::Status Reserve(const OpsLimits& limits) override;
+
+  void BeginStep(const Batch& batch) override;
+  void Embed(const Weight& table, float scale, DeviceSpan hidden) override;
+  void AttentionInput(const AttentionWeights& weights, const KvLayer& kv, DeviceSpan hidden,
+                      DeviceSpan query) override;
+  void Attention(const AttentionWeights& weights, const KvLayer& kv, DeviceSpan query,
+                 DeviceSpan attended) override;
+  void AttentionOutput(const AttentionWeights& weights, DeviceSpan attended, DeviceSpan hidden) override;
+  void Mlp(const MlpWeights& weights, DeviceSpan hidden) override;
+  void Head(const HeadWeights& weights, absl::Span<const uint32_t> rows, DeviceSpan hidden,
+            DeviceSpan logits) override;
+
+ private:
+  struct Row {
+    const BatchSequence* sequence = nullptr;
+    uint32_t position = 0;
+  };
+
+  float* wide() const { return Floats(wide_.span()); }
+  void Shape(const PackedWeight& matrix, uint32_t rows) {
+    activations_.Shape(rows, matrix.columns(), kernels_.panel_rows);
+  }
+  // A thread's share of panels: fill(row, to) writes each row, which is then quantised if `matrix` reads it
+  // so.
+  template <typename Fill>
+  void FillPanels(uint32_t thread, const PackedWeight& matrix, Fill fill);
+  void Multiply(uint32_t thread, const PackedWeight& matrix, float* out, bool accumulate) const {
+    matrix.Multiply(kernels_, *pool_, thread, activations_, out, accumulate);
+  }
+  // A thread's share of hidden += norm(wide_).
+  void AddNormed(uint32_t thread, const Weight& norm, float epsilon, float* hidden);
+  // hidden += norm(matrix activations), the activations shaped for it and written by fill(row, to).
+  template <typename Fill>
+  void ProjectToHidden(uint32_t thread, const PackedWeight& matrix, const Weight* norm, float epsilon,
+                       float* hidden, Fill fill);
+  void FinishHead(const AttentionWeights& weights, const KvLayer& kv, const RopeTable& rope, uint32_t row,
+                  uint32_t head, float* query);
+
+  Device* const device_;
+  const KernelTable& kernels_;
+  const std::unique_ptr<ThreadPool> pool_;
+  WeightArena arena_;
+  RopeTables ropes_;
+
+  const Batch* batch_ = nullptr;
+  uint64_t step_ = 0;
+  std::vector<Row> rows_;
+  Activations activations_;
+  DeviceBuffer wide_;                            // [rows][rows of the matrix before], floats
+  std::vector<std::vector<CacheLine>> scratch_;  // [threads], of attention
+};
+
+absl::StatusOr<std::unique_ptr<Weight>> CpuOps::LoadMatrix(absl::Span<const TensorView* const> tensors) {
+  return PackedWeight::Load(tensors, *pool_, arena_);
+}
+
+absl::StatusOr<std::unique_ptr<Weight>> CpuOps::LoadVector(const TensorView& tensor) {
+  auto vector = std::make_unique<VectorWeight>();
+  vector->values.resize(tensor.dims[0]);
+  Dequantize(tensor.type, tensor.data, absl::MakeSpan(vector->values));
+  return vector;
+}
+
+absl::StatusOr<std::unique_ptr<Weight>> CpuOps::LoadTable(const TensorView& tensor) {
+  auto table = std::make_unique<TableWeight>();
+  table->tensor = &tensor;
+  return table;
+}
+
+absl::Status CpuOps::Reserve(const OpsLimits& limits) {
+  rows_.resize(limits.rows);
+  const uint64_t wide = std::max({limits.qkv, 2 * limits.feed_forward, limits.hidden});
+  ASSIGN_OR_RETURN(wide_, device_->Allocate(limits.rows * wide * sizeof(float)));
+  return activations_.Reserve(device_, limits.rows,
+                              std::max({limits.hidden, limits.feed_forward, limits.qkv}));
+}
+
+void CpuOps::BeginStep(const Batch& batch) {
+  BATON_CHECK(batch.rows() <= rows_.size());
+  batch_ = &batch;
+  ++step_;
+  for (const BatchSequence& sequence : batch.sequences) {
+    for (uint32_t i = 0; i < sequence.rows; ++i) {
+      rows_[sequence.first_row + i] = {&sequence, sequence.position + i};
+    }
+  }
+}
+
+void CpuOps::Embed(const Weight& table, float scale, DeviceSpan hidden) {
+  const TensorView& tensor = *static_cast<const TableWeight&>(table).tensor;
+  const uint64_t columns = tensor.dims[0];
+  const uint64_t row_bytes = tensor.data.size() / tensor.dims[1];
+  for (uint32_t row = 0; row < batch_->rows(); ++row) {
+    const TokenId token = batch_->tokens[row];
+    BATON_CHECK(token < tensor.dims[1]);
+    float* const out = Floats(hidden) + row * columns;
+    Dequantize(tensor.type, tensor.data.subspan(token * row_bytes, row_bytes), absl::MakeSpan(out, columns));
+    for (uint64_t i = 0; i < columns; ++i) out[i] *= scale;
+  }
+}
+
+template <typename Fill>
+void CpuOps::FillPanels(uint32_t thread, const PackedWeight& matrix, Fill fill) {
+  const WorkRange range = pool_->Share(static_cast<uint32_t>(activations_.panels().size()), thread);
+  for (uint32_t panel = range.begin; panel < range.end; ++panel) {
+    const ActivationPanel& p = activations_.panels()[panel];
+    for (uint32_t row = p.first_row; row < p.first_row + p.rows; ++row) fill(row, activations_.row(row));
+    if (matrix.quantized()) activations_.Quantize(kernels_, panel);
+  }
+}
+
+void CpuOps::AddNormed(uint32_t thread, const Weight& norm, float epsilon, float* hidden) {
+  const std::vector<float>& weight = Vector(&norm);
+  const uint32_t columns = static_cast<uint32_t>(weight.size());
+  const WorkRange range = pool_->Share(batch_->rows(), thread);
+  for (uint32_t row = range.begin; row < range.end; ++row) {
+    float* const x = wide() + uint64_t{row} * columns;
+    kernels_.rms_norm(x, weight.data(), epsilon, columns, x);
+    kernels_.add(x, columns, hidden + uint64_t{row} * columns);
+  }
+}
+
+template <typename Fill>
+void CpuOps::ProjectToHidden(uint32_t thread, const PackedWeight& matrix, const Weight* norm, float epsilon,
+                             float* hidden, Fill fill) {
+  FillPanels(thread, matrix, fill);
+  pool_->Barrier();
+  if (norm == nullptr) {
+    Multiply(thread, matrix, hidden, true);
+    return;
+  }
+  Multiply(thread, matrix, wide(), false);
+  pool_->Barrier();
+  AddNormed(thread, *norm, epsilon, hidden);
+}
+
+// One head of query, K or V, in this order: its norm and rotation, then its place in `query` or in the pool.
+void CpuOps::FinishHead(const AttentionWeights& weights, const KvLayer& kv, const RopeTable& rope,
+                        uint32_t row, uint32_t head, float* query) {
+  const uint32_t dim = kv.head_dim;
+  const uint32_t heads = weights.heads;
+  float* const x = wide() + (uint64_t{row} * (heads + 2 * kv.kv_heads) + head) * dim;
+  const bool is_query = head < heads;
+  if (head < heads + kv.kv_heads) {
+    const Weight* const norm = is_query ? weights.q_norm : weights.k_norm;
+    if (norm != nullptr) kernels_.rms_norm(x, Vector(norm).data(), weights.norm_epsilon, dim, x);
+    kernels_.rope(rope.cos(row), rope.sin(row), rope.pairs(), rope.rope().interleaved, x);
+  }
+  if (is_query) {
+    std::copy_n(x, dim, query + (uint64_t{row} * heads + head) * dim);
+    return;
+  }
+  const KvRows cache(kv, rows_[row].sequence->tables[kv.group]);
+  const uint32_t position = rows_[row].position;
+  const uint32_t kv_head = (head - heads) % kv.kv_heads;
+  std::byte* const to =
+      head < heads + kv.kv_heads ? cache.Key(position, kv_head) : cache.Value(position, kv_head);
+  kernels_.store(x, dim, StoredTypeOf(kv.type), to);
+}
+
+void CpuOps::AttentionInput(const AttentionWeights& weights, const KvLayer& kv, DeviceSpan hidden,
+                            DeviceSpan query) {
+  const PackedWeight& qkv = Packed(weights.qkv);
+  const std::vector<float>& norm = Vector(weights.norm);
+  const uint32_t rows = batch_->rows();
+  RopeTable& rope = ropes_.For(weights.rope);
+  const bool fill_rope = rope.step != step_;
+  rope.step = step_;
+  if (fill_rope) rope.Resize(rows);
+  Shape(qkv, rows);
+  pool_->Run([&](uint32_t thread) {
+    FillPanels(thread, qkv, [&](uint32_t row, float* to) {
+      const float* const from = Floats(hidden) + uint64_t{row} * qkv.columns();
+      kernels_.rms_norm(from, norm.data(), weights.norm_epsilon, qkv.columns(), to);
+      if (fill_rope) rope.Fill(row, rows_[row].position);
+    });
+    pool_->Barrier();
+    Multiply(thread, qkv, wide(), false);
+    pool_->Barrier();
+    const uint32_t heads = weights.heads + 2 * kv.kv_heads;
+    const WorkRange range = pool_->Share(rows * heads, thread);
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      FinishHead(weights, kv, rope, i / heads, i % heads, Floats(query));
+    }
+  });
+}
+
+void CpuOps::Attention(const AttentionWeights& weights, const KvLayer& kv, DeviceSpan query,
+                       DeviceSpan attended) {
+  const std::vector<AttentionItem> items =
+      CutAttention(*batch_, weights.heads, kv.kv_heads, pool_->threads());
+  const uint64_t floats = AttentionScratchFloats(weights.heads, kv.kv_heads, kv.head_dim);
+  for (std::vector<CacheLine>& scratch : scratch_) {
+    scratch.resize(std::max<size_t>(scratch.size(), (floats + 15) / 16));
+  }
+  std::atomic<uint32_t> next{0};
+  pool_->Run([&](uint32_t thread) {
+    for (uint32_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < items.size();) {
+      AttentionArgs args =
+          ArgsFor(items[i], kv, weights.heads, weights.scale, Floats(query), Floats(attended));
+      args.scratch = scratch_[thread].data()->floats;
+      kernels_.attention(args);
+    }
+  });
+}
+
+void CpuOps::AttentionOutput(const AttentionWeights& weights, DeviceSpan attended, DeviceSpan hidden) {
+  const PackedWeight& matrix = Packed(weights.output);
+  Shape(matrix, batch_->rows());
+  pool_->Run([&](uint32_t thread) {
+    ProjectToHidden(thread, matrix, weights.output_norm, weights.norm_epsilon, Floats(hidden),
+                    [&](uint32_t row, float* to) {
+                      std::copy_n(Floats(attended) + uint64_t{row} * matrix.columns(), matrix.columns(), to);
+                    });
+  });
+}
+
+void CpuOps::Mlp(const MlpWeights& weights, DeviceSpan hidden) {
+  const PackedWeight& gate_up = Packed(weights.gate_up);
+  const PackedWeight& down = Packed(weights.down);
+  const std::vector<float>& norm = Vector(weights.norm);
+  const uint32_t rows = batch_->rows();
+  Shape(gate_up, rows);
+  pool_->Run([&](uint32_t thread) {
+    FillPanels(thread, gate_up, [&](uint32_t row, float* to) {
+      const float* const from = Floats(hidden) + uint64_t{row} * gate_up.columns();
+      kernels_.rms_norm(from, norm.data(), weights.norm_epsilon, gate_up.columns(), to);
+    });
+    pool_->Barrier();
+    Multiply(thread, gate_up, wide(), false);
+  });
+  Shape(down, rows);
+  const auto gate = weights.activation == GateActivation::kSilu ? kernels_.silu_gate : kernels_.gelu_gate;
+  pool_->Run([&](uint32_t thread) {
+    // With a norm the projection goes to wide_, whose rows are all read by then.
+    ProjectToHidden(thread, down, weights.output_norm, weights.norm_epsilon, Floats(hidden),
+                    [&](uint32_t row, float* to) {
+                      const float* const x = wide() + uint64_t{row} * 2 * down.columns();
+                      gate(x, x + down.columns(), down.columns(), to);
+                    });
+  });
+}
+
+void CpuOps::Head(const HeadWeights& weights, absl::Span<const uint32_t> rows, DeviceSpan hidden,
+                  DeviceSpan logits) {
+  const PackedWeight& head = Packed(weights.head);
+  const std::vector<float>& norm = Vector(weights.norm);
+  Shape(head, static_cast<uint32_t>(rows.size()));
+  pool_->Run([&](uint32_t thread) {
+    FillPanels(thread, head, [&](uint32_t i, float* to) {
+      const float* const from = Floats(hidden) + uint64_t{rows[i]} * head.columns();
+      kernels_.rms_norm(from, norm.data(), weights.norm_epsilon, head.columns(), to);
+    });
+    pool_->Barrier();
+    Multiply(thread, head, Floats(logits), false);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Ops> CreateCpuOps(Device* device, const KernelTable& kernels, uint32_t threads) {
+  return std::make_unique<CpuOps>(device, kernels, threads);
+}
+
+}  // namespace baton

@@ -1,0 +1,21 @@
+#ifndef BATON_ENGINE_OPS_CPU_KERNEL_LEVELS_H_
+#define BATON_ENGINE_OPS_CPU_KERNEL_LEVELS_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/ops/cpu/kernels.h"
+
+namespace baton {
+
+// The levels that this processor runs, the fastest first; the portable one is always there.
+std::vector<const KernelTable*> SupportedKernels();
+
+// "auto" is the fastest level, else a level by its name. INVALID_ARGUMENT for a name that is none,
+// UNIMPLEMENTED for a level that this processor does not run.
+absl::StatusOr<const KernelTable*> ChooseKernels(std::string_view name);
+
+}  // namespace baton
+
+#endif  // BATON_ENGINE_OPS_CPU_KERNEL_LEVELS_H_

@@ -1,0 +1,61 @@
+#include "engine/ops/cpu/packed_weight.h"
+
+#include <algorithm>
+
+#include "common/status_macros.h"
+
+namespace baton {
+namespace {
+
+// Weights that stay in the L2 cache while all panels pass.
+constexpr uint64_t kTileGroupBytes = 256 * 1024;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PackedWeight>> PackedWeight::Load(absl::Span<const TensorView* const> tensors,
+                                                                 ThreadPool& pool, WeightArena& arena) {
+  std::unique_ptr<PackedWeight> weight(new PackedWeight());
+  for (const TensorView* tensor : tensors) {
+    Part part;
+    ASSIGN_OR_RETURN(part.layout, LayoutOf(*tensor));
+    ASSIGN_OR_RETURN(std::byte * quants, arena.Allocate(part.layout.quant_bytes()));
+    ASSIGN_OR_RETURN(std::byte * scales, arena.Allocate(part.layout.scale_bytes()));
+    pool.Run([&](uint32_t thread) {
+      const WorkRange tiles = pool.Share(part.layout.tiles, thread);
+      PackTiles(*tensor, part.layout, tiles.begin, tiles.end, quants, scales);
+    });
+    part.quants = quants;
+    part.scales = scales;
+    part.first_row = weight->rows_;
+    weight->rows_ += part.layout.rows;
+    weight->columns_ = part.layout.columns;
+    weight->quantized_ = weight->quantized_ || !IsFloatFormat(part.layout.format);
+    weight->parts_.push_back(part);
+  }
+  return weight;
+}
+
+void PackedWeight::Multiply(const KernelTable& kernels, const ThreadPool& pool, uint32_t thread,
+                            const Activations& activations, float* out, bool accumulate) const {
+  for (const Part& part : parts_) {
+    const WorkRange tiles = pool.Share(part.layout.tiles, thread);
+    const uint64_t tile_bytes = part.layout.tile_quant_bytes + part.layout.tile_scale_bytes;
+    const uint32_t group = static_cast<uint32_t>(std::max<uint64_t>(1, kTileGroupBytes / tile_bytes));
+    for (uint32_t tile = tiles.begin; tile < tiles.end; tile += group) {
+      kernels.matmul({.format = part.layout.format,
+                      .quants = part.quants,
+                      .scales = part.scales,
+                      .columns = columns_,
+                      .rows = part.layout.rows,
+                      .first_tile = tile,
+                      .end_tile = std::min(tile + group, tiles.end),
+                      .panels = activations.panels().data(),
+                      .panel_count = static_cast<uint32_t>(activations.panels().size()),
+                      .out = out + part.first_row,
+                      .out_stride = rows_,
+                      .accumulate = accumulate});
+    }
+  }
+}
+
+}  // namespace baton

@@ -1,0 +1,28 @@
+#include "engine/ops/cpu/weight_arena.h"
+
+#include <algorithm>
+
+#include "common/status_macros.h"
+
+namespace baton {
+namespace {
+
+constexpr uint64_t kChunkBytes = uint64_t{64} << 20;  // untouched pages of the last one cost nothing
+constexpr uint64_t kAlignment = 64;
+
+}  // namespace
+
+absl::StatusOr<std::byte*> WeightArena::Allocate(uint64_t bytes) {
+  const uint64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (chunks_.empty() || chunks_.back().bytes() - used_ < rounded) {
+    ASSIGN_OR_RETURN(DeviceBuffer chunk, device_->Allocate(std::max(rounded, kChunkBytes)));
+    chunks_.push_back(std::move(chunk));
+    used_ = 0;
+  }
+  std::byte* const data = chunks_.back().span().data + used_;
+  used_ += rounded;
+  bytes_ += rounded;
+  return data;
+}
+
+}  // namespace baton

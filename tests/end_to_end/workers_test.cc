@@ -1,0 +1,213 @@
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/error_details.h"
+#include "gtest/gtest.h"
+#include "tests/end_to_end/tiny_cluster.h"
+
+namespace baton {
+namespace {
+
+v1::GenerateRequest Greedy(uint32_t salt, uint32_t max_tokens = 30) {
+  v1::GenerateRequest request = Request(
+      "sampling { temperature: 0 seed: 1 } stopping { ignore_eos: true } response { return_tokens: true logprobs: 1 }");
+  for (uint32_t i = 0; i < 100; ++i) request.mutable_tokens()->add_ids(3 + (i * 7 + salt * 31) % 250);
+  request.mutable_stopping()->set_max_tokens(max_tokens);
+  return request;
+}
+
+// Workers come, go and fail while the router runs.
+class WorkersTest : public testing::Test {
+ protected:
+  // What one prefill and one decode worker answer in peace.
+  std::string Expected(const v1::GenerateRequest& request) {
+    ClusterOptions options = model_.options();
+    options.prefill.resize(1);
+    options.decode.resize(1);
+    Cluster cluster(options);
+    const Answer answer = Stream(cluster.inference(), request);
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    return Decided(answer.whole);
+  }
+  static void ExpectAnswer(const Answer& answer, const std::string& expected) {
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    EXPECT_EQ(Decided(answer.whole), expected);
+  }
+
+  TinyModel model_{2, 2};
+};
+
+TEST_F(WorkersTest, ACallWaitsForTheFirstWorkerAndUsesThoseThatComeLater) {
+  const std::string expected = Expected(Greedy(1));
+  ClusterOptions options = model_.options();
+  options.start_workers = false;
+  options.router.call.worker_wait = absl::Seconds(20);
+  Cluster cluster(options);
+  AnswerStream early(cluster.inference(), Greedy(1));
+  cluster.decode(0).Start();
+  Answer answer = early.Finish();
+  EXPECT_TRUE(answer.status.ok()) << answer.status;
+  EXPECT_EQ(answer.whole.timings().path(), v1::SERVING_PATH_AGGREGATED);
+  EXPECT_EQ(answer.whole.timings().path_reason(), "no prefill worker serves");
+  EXPECT_FALSE(answer.whole.timings().has_transport());
+  cluster.prefill(1).Start();
+  cluster.AwaitState(cluster.prefill(1), v1::WORKER_STATE_SERVING);
+  answer = Stream(cluster.inference(), Greedy(1));
+  ExpectAnswer(answer, expected);
+  EXPECT_EQ(answer.whole.timings().path(), v1::SERVING_PATH_DISAGGREGATED);
+}
+
+TEST_F(WorkersTest, WithoutAnyWorkerACallIsRefused) {
+  ClusterOptions options = model_.options();
+  options.start_workers = false;
+  options.router.call.worker_wait = absl::Milliseconds(100);
+  Cluster cluster(options);
+  const Answer answer = Stream(cluster.inference(), Greedy(1));
+  EXPECT_EQ(answer.status.code(), absl::StatusCode::kUnavailable) << answer.status;
+  EXPECT_EQ(ErrorReason(answer.status), "NO_WORKER");
+}
+
+TEST_F(WorkersTest, ShortPromptsMayGoToDecodeAlone) {
+  const std::string expected = Expected(Greedy(1));
+  ClusterOptions options = model_.options();
+  options.router.picker.aggregate_below = 101;
+  Cluster cluster(options);
+  const Answer answer = Stream(cluster.inference(), Greedy(1));
+  ExpectAnswer(answer, expected);
+  EXPECT_EQ(answer.whole.timings().path(), v1::SERVING_PATH_AGGREGATED);
+  EXPECT_EQ(answer.whole.timings().path_reason(), "short prompt");
+}
+
+TEST_F(WorkersTest, AllWorkersAreUsed) {
+  Cluster cluster(model_.options());
+  std::set<std::string> used;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const Answer answer = Stream(cluster.inference(), Greedy(i, 3));
+    used.insert(answer.whole.timings().prefill_worker());
+    used.insert(answer.whole.timings().decode_worker());
+  }
+  EXPECT_EQ(used.size(), 4);
+}
+
+TEST_F(WorkersTest, APrefillWorkerLostBeforeTheFirstTokenIsReplaced) {
+  const std::string expected = Expected(Greedy(1));
+  Cluster cluster(model_.options());
+  for (const auto& engine : model_.prefill) engine->gate().Close();
+  AnswerStream stream(cluster.inference(), Greedy(1));
+  while (cluster.Seen(cluster.prefill(0)).assigned() + cluster.Seen(cluster.prefill(1)).assigned() == 0) {
+  }
+  const size_t lost = cluster.Seen(cluster.prefill(0)).assigned() > 0 ? 0 : 1;
+  model_.prefill[lost]->gate().AwaitStep();
+  model_.prefill[1 - lost]->gate().Open();
+  const std::string survivor = cluster.prefill(1 - lost).instance_id();
+  std::thread stop([&] { cluster.prefill(lost).Stop(); });  // returns with its step
+  const Answer answer = stream.Finish();
+  model_.prefill[lost]->gate().Open();
+  stop.join();
+  ExpectAnswer(answer, expected);
+  EXPECT_EQ(answer.whole.timings().recoveries(), 1);
+  EXPECT_GT(answer.whole.timings().lost_attempts_ms(), 0);
+  EXPECT_EQ(answer.whole.timings().prefill_worker(), survivor);
+}
+
+TEST_F(WorkersTest, ADecodeWorkerLostBeforeTheFirstTokenIsReplaced) {
+  const std::string expected = Expected(Greedy(1));
+  Cluster cluster(model_.options());
+  for (const auto& engine : model_.prefill) engine->gate().Close();
+  AnswerStream stream(cluster.inference(), Greedy(1));
+  while (cluster.Seen(cluster.decode(0)).assigned() + cluster.Seen(cluster.decode(1)).assigned() == 0) {
+  }
+  const size_t lost = cluster.Seen(cluster.decode(0)).assigned() > 0 ? 0 : 1;
+  cluster.decode(lost).Stop();
+  for (const auto& engine : model_.prefill) engine->gate().Open();
+  const Answer answer = stream.Finish();
+  ExpectAnswer(answer, expected);
+  EXPECT_EQ(answer.whole.timings().recoveries(), 1);
+  EXPECT_EQ(answer.whole.timings().decode_worker(), cluster.decode(1 - lost).instance_id());
+}
+
+TEST_F(WorkersTest, ADecodeWorkerLostAmidTheAnswerIsReplaced) {
+  const v1::GenerateRequest request = Greedy(1, 600);
+  const std::string expected = Expected(request);
+  Cluster cluster(model_.options());
+  AnswerStream stream(cluster.inference(), request);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(stream.Next().has_value());
+  const size_t lost = cluster.Seen(cluster.decode(0)).assigned() > 0 ? 0 : 1;
+  ASSERT_EQ(cluster.Seen(cluster.decode(lost)).assigned(), 1);
+  cluster.decode(lost).Stop();
+  const Answer answer = stream.Finish();
+  ExpectAnswer(answer, expected);
+  EXPECT_EQ(answer.whole.timings().recoveries(), 1);
+  EXPECT_EQ(answer.whole.usage().completion_tokens(), 600);
+}
+
+TEST_F(WorkersTest, AWorkerThatRestartsAtItsAddressIsANewPeer) {
+  const std::string expected = Expected(Greedy(1));
+  ClusterOptions options = model_.options();
+  options.prefill.resize(1);
+  options.decode.resize(1);
+  Cluster cluster(options);
+  for (WorkerNode* node : {&cluster.prefill(), &cluster.decode()}) {
+    ExpectAnswer(Stream(cluster.inference(), Greedy(1)), expected);
+    const std::string before = node->instance_id();
+    node->Stop();
+    cluster.AwaitState(*node, v1::WORKER_STATE_SUSPECT);
+    node->Start();
+    cluster.AwaitState(*node, v1::WORKER_STATE_SERVING);
+    EXPECT_NE(node->instance_id(), before);
+    const Answer answer = Stream(cluster.inference(), Greedy(1));
+    ExpectAnswer(answer, expected);
+    EXPECT_EQ(answer.whole.timings().path(), v1::SERVING_PATH_DISAGGREGATED);
+  }
+}
+
+TEST_F(WorkersTest, WorkersThatDrainUnderLoadLoseNothing) {
+  constexpr uint32_t kStreams = 12;
+  std::vector<std::string> expected;
+  for (uint32_t i = 0; i < kStreams; ++i) expected.push_back(Expected(Greedy(i, 60)));
+  Cluster cluster(model_.options());
+  std::vector<std::unique_ptr<AnswerStream>> streams;
+  for (uint32_t i = 0; i < kStreams; ++i) {
+    streams.push_back(std::make_unique<AnswerStream>(cluster.inference(), Greedy(i, 60)));
+    if (i == kStreams / 2) {
+      ASSERT_TRUE(streams[0]->Next().has_value());
+      cluster.prefill(0).RequestDrain();
+      cluster.decode(1).RequestDrain();
+    }
+  }
+  for (uint32_t i = 0; i < kStreams; ++i) ExpectAnswer(streams[i]->Finish(), expected[i]);
+  // What comes after goes elsewhere.
+  const Answer after = Stream(cluster.inference(), Greedy(0, 60));
+  ExpectAnswer(after, expected[0]);
+  EXPECT_EQ(after.whole.timings().prefill_worker(), cluster.prefill(1).instance_id());
+  EXPECT_EQ(after.whole.timings().decode_worker(), cluster.decode(0).instance_id());
+}
+
+TEST_F(WorkersTest, AFullQueueRefusesEarlyAndSaysWhenToComeAgain) {
+  ClusterOptions options = model_.options();
+  options.prefill.resize(1);
+  options.decode.resize(1);
+  options.decode_options.max_running = 1;
+  options.router.max_queued = 1;
+  Cluster cluster(options);
+  model_.decode[0]->gate().Close();
+  AnswerStream runs(cluster.inference(), Greedy(1));
+  ASSERT_TRUE(runs.Next().has_value());
+  AnswerStream waits(cluster.inference(), Greedy(2));
+  while (cluster.RunningRequests() < 2) {
+  }
+  const Answer refused = Stream(cluster.inference(), Greedy(3));
+  EXPECT_EQ(refused.status.code(), absl::StatusCode::kResourceExhausted) << refused.status;
+  EXPECT_TRUE(GetRetryDelay(refused.status).has_value());
+  EXPECT_NE(refused.status.message().find("queue"), std::string::npos) << refused.status;
+  model_.decode[0]->gate().Open();
+  EXPECT_TRUE(runs.Finish().status.ok());
+  const Answer answer = waits.Finish();
+  EXPECT_TRUE(answer.status.ok()) << answer.status;
+  EXPECT_GT(answer.whole.timings().router_queue_ms(), 0);
+}
+
+}  // namespace
+}  // namespace baton
