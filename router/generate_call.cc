@@ -317,10 +317,12 @@ void GenerateCall::FailAttempt(Leg leg, const absl::Status& status, absl::Time n
   if (BlamesPair(status)) {
     suspect_pairs_.emplace_back(attempt_.prefill.worker, attempt_.decode.worker);
   } else if (after == AfterLeg::kRetry) {
+    lost_instances_.insert(blamed.instance_id);
     registry_->OnLost(blamed.worker, blamed.instance_id, StrCat("a leg to it ended: ", absl::StatusCodeToString(status.code())));
     suspects_.push_back(blamed.worker);
   }
-  if (after == AfterLeg::kRetry && ++lost_workers_ >= options_->max_lost_workers) {
+  if (after == AfterLeg::kRetry) ++lost_attempts_;
+  if (lost_instances_.size() >= options_->max_lost_workers || lost_attempts_ >= options_->max_lost_attempts) {
     End(ForClient(status), now, actions);
     return;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,8 @@ struct GenerateCallOptions {
   absl::Duration queue_limit = absl::Seconds(60);      // the longest wait for a pair, before the first token
   absl::Duration worker_wait = absl::Seconds(5);       // the longest wait while no decode worker serves
   absl::Duration requeue_delay = absl::Milliseconds(10);
-  uint32_t max_lost_workers = 2;                       // the request may be the cause of so many losses
+  uint32_t max_lost_workers = 2;    // a request that was computed on so many lost workers may be the cause
+  uint32_t max_lost_attempts = 4;   // for whatever reason, refusals for want of room excepted
 };
 
 // One request, from its admission to its last message. A state machine without thread, socket or clock: it takes events
@@ -128,7 +130,8 @@ class GenerateCall {
   State state_ = State::kQueued;
   absl::Time not_before_;          // when it may be given a pair (again)
   Attempt attempt_;
-  uint32_t lost_workers_ = 0;
+  uint32_t lost_attempts_ = 0;
+  std::set<std::string> lost_instances_;
   std::vector<std::string> suspects_;
   std::vector<std::pair<std::string, std::string>> suspect_pairs_;
   std::string refused_by_;         // the decode worker that had no room for the latest attempt

@@ -1,6 +1,7 @@
 #include "router/generate_call.h"
 
 #include "common/error_details.h"
+#include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
 #include "gtest/gtest.h"
 #include "tests/support/byte_tokenizer.h"
@@ -16,12 +17,23 @@ class GenerateCallTest : public ::testing::Test {
   GenerateCallTest() {
     registry.Add("p", v1::ROLE_PREFILL);
     registry.Add("d", v1::ROLE_DECODE);
+    Serve("p", v1::ROLE_PREFILL, "p-1");
+    Serve("d", v1::ROLE_DECODE, "d-1");
     spec.request_id = "r";
     spec.prompt = {'a', 'b'};
     spec.max_tokens = 8;
     spec.stop_ids = {ByteTokenizer::kEnd};
     spec.arrival = now;
     spec.deadline = now + absl::Minutes(5);
+  }
+
+  void Serve(const std::string& name, v1::Role role, const std::string& instance) {
+    v1::GetServerInfoResponse info;
+    info.set_role(role);
+    info.set_instance_id(instance);
+    info.set_protocol_min(kOldestProtocolVersion);
+    info.set_protocol_max(kProtocolVersion);
+    registry.OnInfo(name, info);
   }
 
   GenerateCall& Call() {
@@ -205,10 +217,22 @@ TEST_F(GenerateCallTest, ASilentLegIsLost) {
 TEST_F(GenerateCallTest, TheSecondLostWorkerEndsIt) {
   UpToToken0();
   Call().OnLegClosed(0, Leg::kDecode, kLost, now, actions);
+  Serve("d", v1::ROLE_DECODE, "d-2");
   Assign();
   Call().OnLegClosed(1, Leg::kDecode, kLost, now, actions);
   EXPECT_EQ(EndStatus().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(ErrorReason(EndStatus()), "WORKER_LOST");
+}
+
+TEST_F(GenerateCallTest, OneWorkerLostTwiceIsOneLossButAttemptsHaveABound) {
+  for (uint32_t attempt = 0; attempt + 1 < options.max_lost_attempts; ++attempt) {
+    Assign();
+    Call().OnLegClosed(attempt, Leg::kDecode, kLost, now, actions);
+    EXPECT_TRUE(Call().queued());
+  }
+  Assign();
+  Call().OnLegClosed(options.max_lost_attempts - 1, Leg::kDecode, kLost, now, actions);
+  EXPECT_EQ(EndStatus().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(GenerateCallTest, AnAbortEndsBothLegs) {

@@ -70,6 +70,7 @@ class SimulatedSystem {
 
   const Answer& answer(CallId call) const { return answers_.at(call); }
   const std::map<CallId, Answer>& answers() const { return answers_; }
+  const Options& options() const { return options_; }
   SimWorld& world() { return world_; }
   Router& router() { return *router_; }
   uint64_t bytes_landed() const;
