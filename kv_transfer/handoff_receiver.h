@@ -29,7 +29,7 @@ class HandoffReceiver {
     const KvPools* pools = nullptr;  // outlives the facade, like the next three
     Device* device = nullptr;
     const Clock* clock = nullptr;
-    Metrics* metrics = nullptr;
+    Metrics* metrics = nullptr;  // null: nothing is counted
     // One of the two answers each Add that was not dropped; on a thread of the facade; must not block.
     std::function<void(landing::Landed)> on_landed;
     std::function<void(landing::LandingFailed)> on_failed;

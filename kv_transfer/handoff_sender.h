@@ -33,7 +33,7 @@ class HandoffSender {
     const KvPools* pools = nullptr;  // outlives the facade, like the next three
     Device* device = nullptr;
     const Clock* clock = nullptr;
-    Metrics* metrics = nullptr;
+    Metrics* metrics = nullptr;  // null: nothing is counted
     ChannelFactory channels;
     // Once per Start, on a thread of the facade; must not block.
     std::function<void(HandoffResult)> on_finished;

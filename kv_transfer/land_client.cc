@@ -76,8 +76,12 @@ class LandClient::Call final : public grpc::ClientBidiReactor<v1::LandRequest, v
     {
       MutexLock lock(&mutex_);
       writing_ = false;
-      // A broken stream: who waits for a write hears of it with the stream's own status.
-      if (!ok) return LetGo();
+      // A broken stream: who waits for a write hears of it with the stream's own status, which gRPC gives
+      // only after every reply that came before it was read.
+      if (!ok) {
+        broken_ = true;
+        return;
+      }
       written = std::move(queue_.front().written);
       queue_.pop_front();
       WriteFirst();
@@ -99,7 +103,7 @@ class LandClient::Call final : public grpc::ClientBidiReactor<v1::LandRequest, v
   }
 
   void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!held_ || writing_ || queue_.empty()) return;
+    if (!held_ || broken_ || writing_ || queue_.empty()) return;
     writing_ = true;
     StartWrite(&queue_.front().request);
   }
@@ -119,6 +123,7 @@ class LandClient::Call final : public grpc::ClientBidiReactor<v1::LandRequest, v
   Mutex mutex_;
   std::deque<Outgoing> queue_ ABSL_GUARDED_BY(mutex_);  // the first one is being written
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a write has failed
   bool held_ ABSL_GUARDED_BY(mutex_) = true;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -67,16 +67,17 @@ class LandService::Call final : public grpc::ServerBidiReactor<v1::LandRequest, 
     Advance();
   }
 
+  // Finish waits for the write under way: what gRPC makes of a status behind a message in flight is not
+  // certain. Replies are small, so only a peer that has stopped reading can hold it up, and what it holds up
+  // is no more than this call.
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (finished_) return;
-    const bool at_once = ending_.has_value() && !ending_->ok();
-    if (ending_.has_value() && (at_once || queue_.empty())) {
-      // Behind the write under way, which a peer that does not read may hold up for ever.
-      finished_ = true;
-      Finish(ToGrpcStatus(*ending_));
-    } else if (!writing_ && !queue_.empty()) {
+    if (finished_ || writing_) return;
+    if (!queue_.empty()) {
       writing_ = true;
       StartWrite(&queue_.front());
+    } else if (ending_.has_value()) {
+      finished_ = true;
+      Finish(ToGrpcStatus(*ending_));
     }
   }
 

@@ -32,7 +32,7 @@ class LandService final : public v1::KvTransfer::CallbackService {
   // In order; on a stream that has ended it is dropped.
   void Reply(LandStreamId stream, v1::LandReply reply);
   void ReadNext(LandStreamId stream);
-  // Ends the stream, with OK after the replies before it, with an error at once.
+  // Ends the stream: with OK after the replies before it, with an error after the one being written.
   void Close(LandStreamId stream, const absl::Status& status);
 
   grpc::ServerBidiReactor<v1::LandRequest, v1::LandReply>* Land(
