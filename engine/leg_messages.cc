@@ -18,6 +18,14 @@ absl::Status CheckIds(std::string_view field, const google::protobuf::RepeatedFi
   return absl::OkStatus();
 }
 
+// More than any router lets a client ask for; a reply has so many entries for each token.
+constexpr uint32_t kMaxLogprobs = 128;
+
+absl::Status CheckLogprobs(std::string_view field, uint32_t count) {
+  if (count <= kMaxLogprobs) return absl::OkStatus();
+  return InvalidField(field, StrCat(count, " tokens, at most ", kMaxLogprobs, " are allowed"));
+}
+
 SamplingParams ReadSampling(const v1::Sampling& sampling) {
   SamplingParams params;
   if (sampling.has_temperature()) params.temperature = sampling.temperature();
@@ -50,6 +58,8 @@ absl::StatusOr<SequenceSpec> ReadTokenRequest(const v1::TokenRequest& request, c
   RETURN_IF_ERROR(CheckIds("prompt", request.prompt(), info.vocab_size));
   RETURN_IF_ERROR(CheckIds("output", request.output(), info.vocab_size));
   RETURN_IF_ERROR(CheckIds("stopping.stop_token_ids", request.stop_token_ids(), info.vocab_size));
+  RETURN_IF_ERROR(CheckLogprobs("response.logprobs", request.logprobs()));
+  RETURN_IF_ERROR(CheckLogprobs("response.prompt_logprobs", request.prompt_logprobs()));
   SequenceSpec spec;
   spec.prompt.assign(request.prompt().begin(), request.prompt().end());
   spec.output.assign(request.output().begin(), request.output().end());

@@ -1,7 +1,6 @@
 #include "engine/ops/cpu/cpu_ops.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "common/check.h"
@@ -17,6 +16,11 @@
 
 namespace baton {
 namespace {
+
+// Less is done by the caller alone.
+constexpr uint32_t kMatmulGrain = 4;  // tiles
+constexpr uint32_t kRowGrain = 4;
+constexpr uint32_t kHeadGrain = 48;
 
 struct VectorWeight final : Weight {
   std::vector<float> values;
@@ -65,28 +69,25 @@ class CpuOps final : public Ops {
             DeviceSpan logits) override;
 
  private:
+  float* wide() const { return Floats(wide_.span()); }
+
   struct Row {
     const BatchSequence* sequence = nullptr;
     uint32_t position = 0;
   };
 
-  float* wide() const { return Floats(wide_.span()); }
-  void Shape(const PackedWeight& matrix, uint32_t rows) {
-    activations_.Shape(rows, matrix.columns(), kernels_.panel_rows);
-  }
-  // A thread's share of panels: fill(row, to) writes each row, which is then quantised if `matrix` reads it
-  // so.
+  // Shapes the activations for `matrix`: fill(row, to) writes each of `rows` rows, which is quantised if it
+  // is read so.
   template <typename Fill>
-  void FillPanels(uint32_t thread, const PackedWeight& matrix, Fill fill);
-  void Multiply(uint32_t thread, const PackedWeight& matrix, float* out, bool accumulate) const {
-    matrix.Multiply(kernels_, *pool_, thread, activations_, out, accumulate);
-  }
-  // A thread's share of hidden += norm(wide_).
-  void AddNormed(uint32_t thread, const Weight& norm, float epsilon, float* hidden);
-  // hidden += norm(matrix activations), the activations shaped for it and written by fill(row, to).
-  template <typename Fill>
-  void ProjectToHidden(uint32_t thread, const PackedWeight& matrix, const Weight* norm, float epsilon,
-                       float* hidden, Fill fill);
+  void FillRows(const PackedWeight& matrix, uint32_t rows, Fill fill);
+  // The same with norm(from[row]).
+  void FillNormed(const PackedWeight& matrix, uint32_t rows, const Weight* norm, float epsilon,
+                  const float* from);
+  // out[row] (+)= matrix activations[row]
+  void Multiply(const PackedWeight& matrix, float* out, bool accumulate);
+  // hidden += norm(matrix activations)
+  void AddProjected(const PackedWeight& matrix, const Weight* norm, float epsilon, float* hidden);
+  const RopeTable& RopeOfStep(const Rope& rope);
   void FinishHead(const AttentionWeights& weights, const KvLayer& kv, const RopeTable& rope, uint32_t row,
                   uint32_t head, float* query);
 
@@ -154,38 +155,59 @@ void CpuOps::Embed(const Weight& table, float scale, DeviceSpan hidden) {
 }
 
 template <typename Fill>
-void CpuOps::FillPanels(uint32_t thread, const PackedWeight& matrix, Fill fill) {
-  const WorkRange range = pool_->Share(static_cast<uint32_t>(activations_.panels().size()), thread);
-  for (uint32_t panel = range.begin; panel < range.end; ++panel) {
-    const ActivationPanel& p = activations_.panels()[panel];
-    for (uint32_t row = p.first_row; row < p.first_row + p.rows; ++row) fill(row, activations_.row(row));
-    if (matrix.quantized()) activations_.Quantize(kernels_, panel);
-  }
+void CpuOps::FillRows(const PackedWeight& matrix, uint32_t rows, Fill fill) {
+  activations_.Shape(rows, matrix.columns(), kernels_.panel_rows);
+  const uint32_t panels = static_cast<uint32_t>(activations_.panels().size());
+  pool_->For(panels, 1, [&](WorkRange range, uint32_t) {
+    for (uint32_t panel = range.begin; panel < range.end; ++panel) {
+      const ActivationPanel& p = activations_.panels()[panel];
+      for (uint32_t row = p.first_row; row < p.first_row + p.rows; ++row) fill(row, activations_.row(row));
+      if (matrix.quantized()) activations_.Quantize(kernels_, panel);
+    }
+  });
 }
 
-void CpuOps::AddNormed(uint32_t thread, const Weight& norm, float epsilon, float* hidden) {
-  const std::vector<float>& weight = Vector(&norm);
-  const uint32_t columns = static_cast<uint32_t>(weight.size());
-  const WorkRange range = pool_->Share(batch_->rows(), thread);
-  for (uint32_t row = range.begin; row < range.end; ++row) {
-    float* const x = wide() + uint64_t{row} * columns;
-    kernels_.rms_norm(x, weight.data(), epsilon, columns, x);
-    kernels_.add(x, columns, hidden + uint64_t{row} * columns);
-  }
+void CpuOps::FillNormed(const PackedWeight& matrix, uint32_t rows, const Weight* norm, float epsilon,
+                        const float* from) {
+  const float* const weight = Vector(norm).data();
+  const uint32_t columns = matrix.columns();
+  FillRows(matrix, rows, [&](uint32_t row, float* to) {
+    kernels_.rms_norm(from + uint64_t{row} * columns, weight, epsilon, columns, to);
+  });
 }
 
-template <typename Fill>
-void CpuOps::ProjectToHidden(uint32_t thread, const PackedWeight& matrix, const Weight* norm, float epsilon,
-                             float* hidden, Fill fill) {
-  FillPanels(thread, matrix, fill);
-  pool_->Barrier();
+void CpuOps::Multiply(const PackedWeight& matrix, float* out, bool accumulate) {
+  pool_->For(matrix.tiles(), kMatmulGrain, [&](WorkRange tiles, uint32_t) {
+    matrix.Multiply(kernels_, tiles, activations_, out, accumulate);
+  });
+}
+
+void CpuOps::AddProjected(const PackedWeight& matrix, const Weight* norm, float epsilon, float* hidden) {
   if (norm == nullptr) {
-    Multiply(thread, matrix, hidden, true);
+    Multiply(matrix, hidden, true);
     return;
   }
-  Multiply(thread, matrix, wide(), false);
-  pool_->Barrier();
-  AddNormed(thread, *norm, epsilon, hidden);
+  Multiply(matrix, wide(), false);
+  const float* const weight = Vector(norm).data();
+  const uint32_t columns = matrix.rows();
+  pool_->For(batch_->rows(), kRowGrain, [&](WorkRange range, uint32_t) {
+    for (uint32_t row = range.begin; row < range.end; ++row) {
+      float* const x = wide() + uint64_t{row} * columns;
+      kernels_.rms_norm(x, weight, epsilon, columns, x);
+      kernels_.add(x, columns, hidden + uint64_t{row} * columns);
+    }
+  });
+}
+
+const RopeTable& CpuOps::RopeOfStep(const Rope& rope) {
+  RopeTable& table = ropes_.For(rope);
+  if (table.step == step_) return table;
+  table.step = step_;
+  table.Resize(batch_->rows());
+  pool_->For(batch_->rows(), kRowGrain, [&](WorkRange range, uint32_t) {
+    for (uint32_t row = range.begin; row < range.end; ++row) table.Fill(row, rows_[row].position);
+  });
+  return table;
 }
 
 // One head of query, K or V, in this order: its norm and rotation, then its place in `query` or in the pool.
@@ -215,24 +237,12 @@ void CpuOps::FinishHead(const AttentionWeights& weights, const KvLayer& kv, cons
 void CpuOps::AttentionInput(const AttentionWeights& weights, const KvLayer& kv, DeviceSpan hidden,
                             DeviceSpan query) {
   const PackedWeight& qkv = Packed(weights.qkv);
-  const std::vector<float>& norm = Vector(weights.norm);
   const uint32_t rows = batch_->rows();
-  RopeTable& rope = ropes_.For(weights.rope);
-  const bool fill_rope = rope.step != step_;
-  rope.step = step_;
-  if (fill_rope) rope.Resize(rows);
-  Shape(qkv, rows);
-  pool_->Run([&](uint32_t thread) {
-    FillPanels(thread, qkv, [&](uint32_t row, float* to) {
-      const float* const from = Floats(hidden) + uint64_t{row} * qkv.columns();
-      kernels_.rms_norm(from, norm.data(), weights.norm_epsilon, qkv.columns(), to);
-      if (fill_rope) rope.Fill(row, rows_[row].position);
-    });
-    pool_->Barrier();
-    Multiply(thread, qkv, wide(), false);
-    pool_->Barrier();
-    const uint32_t heads = weights.heads + 2 * kv.kv_heads;
-    const WorkRange range = pool_->Share(rows * heads, thread);
+  const uint32_t heads = weights.heads + 2 * kv.kv_heads;
+  const RopeTable& rope = RopeOfStep(weights.rope);
+  FillNormed(qkv, rows, weights.norm, weights.norm_epsilon, Floats(hidden));
+  Multiply(qkv, wide(), false);
+  pool_->For(rows * heads, kHeadGrain, [&](WorkRange range, uint32_t) {
     for (uint32_t i = range.begin; i < range.end; ++i) {
       FinishHead(weights, kv, rope, i / heads, i % heads, Floats(query));
     }
@@ -247,9 +257,8 @@ void CpuOps::Attention(const AttentionWeights& weights, const KvLayer& kv, Devic
   for (std::vector<CacheLine>& scratch : scratch_) {
     scratch.resize(std::max<size_t>(scratch.size(), (floats + 15) / 16));
   }
-  std::atomic<uint32_t> next{0};
-  pool_->Run([&](uint32_t thread) {
-    for (uint32_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < items.size();) {
+  pool_->For(static_cast<uint32_t>(items.size()), 1, [&](WorkRange range, uint32_t thread) {
+    for (uint32_t i = range.begin; i < range.end; ++i) {
       AttentionArgs args =
           ArgsFor(items[i], kv, weights.heads, weights.scale, Floats(query), Floats(attended));
       args.scratch = scratch_[thread].data()->floats;
@@ -260,54 +269,35 @@ void CpuOps::Attention(const AttentionWeights& weights, const KvLayer& kv, Devic
 
 void CpuOps::AttentionOutput(const AttentionWeights& weights, DeviceSpan attended, DeviceSpan hidden) {
   const PackedWeight& matrix = Packed(weights.output);
-  Shape(matrix, batch_->rows());
-  pool_->Run([&](uint32_t thread) {
-    ProjectToHidden(thread, matrix, weights.output_norm, weights.norm_epsilon, Floats(hidden),
-                    [&](uint32_t row, float* to) {
-                      std::copy_n(Floats(attended) + uint64_t{row} * matrix.columns(), matrix.columns(), to);
-                    });
+  FillRows(matrix, batch_->rows(), [&](uint32_t row, float* to) {
+    std::copy_n(Floats(attended) + uint64_t{row} * matrix.columns(), matrix.columns(), to);
   });
+  AddProjected(matrix, weights.output_norm, weights.norm_epsilon, Floats(hidden));
 }
 
 void CpuOps::Mlp(const MlpWeights& weights, DeviceSpan hidden) {
   const PackedWeight& gate_up = Packed(weights.gate_up);
   const PackedWeight& down = Packed(weights.down);
-  const std::vector<float>& norm = Vector(weights.norm);
-  const uint32_t rows = batch_->rows();
-  Shape(gate_up, rows);
-  pool_->Run([&](uint32_t thread) {
-    FillPanels(thread, gate_up, [&](uint32_t row, float* to) {
-      const float* const from = Floats(hidden) + uint64_t{row} * gate_up.columns();
-      kernels_.rms_norm(from, norm.data(), weights.norm_epsilon, gate_up.columns(), to);
-    });
-    pool_->Barrier();
-    Multiply(thread, gate_up, wide(), false);
-  });
-  Shape(down, rows);
+  const uint32_t columns = down.columns();
+  FillNormed(gate_up, batch_->rows(), weights.norm, weights.norm_epsilon, Floats(hidden));
+  Multiply(gate_up, wide(), false);
   const auto gate = weights.activation == GateActivation::kSilu ? kernels_.silu_gate : kernels_.gelu_gate;
-  pool_->Run([&](uint32_t thread) {
-    // With a norm the projection goes to wide_, whose rows are all read by then.
-    ProjectToHidden(thread, down, weights.output_norm, weights.norm_epsilon, Floats(hidden),
-                    [&](uint32_t row, float* to) {
-                      const float* const x = wide() + uint64_t{row} * 2 * down.columns();
-                      gate(x, x + down.columns(), down.columns(), to);
-                    });
+  FillRows(down, batch_->rows(), [&](uint32_t row, float* to) {
+    const float* const x = wide() + uint64_t{row} * 2 * columns;
+    gate(x, x + columns, columns, to);
   });
+  AddProjected(down, weights.output_norm, weights.norm_epsilon, Floats(hidden));
 }
 
 void CpuOps::Head(const HeadWeights& weights, absl::Span<const uint32_t> rows, DeviceSpan hidden,
                   DeviceSpan logits) {
   const PackedWeight& head = Packed(weights.head);
-  const std::vector<float>& norm = Vector(weights.norm);
-  Shape(head, static_cast<uint32_t>(rows.size()));
-  pool_->Run([&](uint32_t thread) {
-    FillPanels(thread, head, [&](uint32_t i, float* to) {
-      const float* const from = Floats(hidden) + uint64_t{rows[i]} * head.columns();
-      kernels_.rms_norm(from, norm.data(), weights.norm_epsilon, head.columns(), to);
-    });
-    pool_->Barrier();
-    Multiply(thread, head, Floats(logits), false);
+  const float* const norm = Vector(weights.norm).data();
+  FillRows(head, static_cast<uint32_t>(rows.size()), [&](uint32_t i, float* to) {
+    const float* const from = Floats(hidden) + uint64_t{rows[i]} * head.columns();
+    kernels_.rms_norm(from, norm, weights.norm_epsilon, head.columns(), to);
   });
+  Multiply(head, Floats(logits), false);
 }
 
 }  // namespace

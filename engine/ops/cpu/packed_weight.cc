@@ -20,14 +20,15 @@ absl::StatusOr<std::unique_ptr<PackedWeight>> PackedWeight::Load(absl::Span<cons
     ASSIGN_OR_RETURN(part.layout, LayoutOf(*tensor));
     ASSIGN_OR_RETURN(std::byte * quants, arena.Allocate(part.layout.quant_bytes()));
     ASSIGN_OR_RETURN(std::byte * scales, arena.Allocate(part.layout.scale_bytes()));
-    pool.Run([&](uint32_t thread) {
-      const WorkRange tiles = pool.Share(part.layout.tiles, thread);
+    pool.For(part.layout.tiles, 1, [&](WorkRange tiles, uint32_t) {
       PackTiles(*tensor, part.layout, tiles.begin, tiles.end, quants, scales);
     });
     part.quants = quants;
     part.scales = scales;
     part.first_row = weight->rows_;
+    part.first_tile = weight->tiles_;
     weight->rows_ += part.layout.rows;
+    weight->tiles_ += part.layout.tiles;
     weight->columns_ = part.layout.columns;
     weight->quantized_ = weight->quantized_ || !IsFloatFormat(part.layout.format);
     weight->parts_.push_back(part);
@@ -35,20 +36,23 @@ absl::StatusOr<std::unique_ptr<PackedWeight>> PackedWeight::Load(absl::Span<cons
   return weight;
 }
 
-void PackedWeight::Multiply(const KernelTable& kernels, const ThreadPool& pool, uint32_t thread,
-                            const Activations& activations, float* out, bool accumulate) const {
+void PackedWeight::Multiply(const KernelTable& kernels, WorkRange tiles, const Activations& activations,
+                            float* out, bool accumulate) const {
   for (const Part& part : parts_) {
-    const WorkRange tiles = pool.Share(part.layout.tiles, thread);
+    const uint32_t part_end = part.first_tile + part.layout.tiles;
+    if (tiles.end <= part.first_tile || tiles.begin >= part_end) continue;
+    const uint32_t begin = std::max(tiles.begin, part.first_tile) - part.first_tile;
+    const uint32_t end = std::min(tiles.end, part_end) - part.first_tile;
     const uint64_t tile_bytes = part.layout.tile_quant_bytes + part.layout.tile_scale_bytes;
     const uint32_t group = static_cast<uint32_t>(std::max<uint64_t>(1, kTileGroupBytes / tile_bytes));
-    for (uint32_t tile = tiles.begin; tile < tiles.end; tile += group) {
+    for (uint32_t tile = begin; tile < end; tile += std::min(group, end - tile)) {
       kernels.matmul({.format = part.layout.format,
                       .quants = part.quants,
                       .scales = part.scales,
                       .columns = columns_,
                       .rows = part.layout.rows,
                       .first_tile = tile,
-                      .end_tile = std::min(tile + group, tiles.end),
+                      .end_tile = tile + std::min(group, end - tile),
                       .panels = activations.panels().data(),
                       .panel_count = static_cast<uint32_t>(activations.panels().size()),
                       .out = out + part.first_row,

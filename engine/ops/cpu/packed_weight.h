@@ -29,10 +29,13 @@ class PackedWeight final : public Weight {
   uint32_t columns() const { return columns_; }
   bool quantized() const { return quantized_; }  // some part multiplies quantised activations
 
-  // A thread's share, inside pool.Run, of out[row][r] = weight[r] . activations[row], or += with
-  // `accumulate`. `out` is [activation rows][rows()].
-  void Multiply(const KernelTable& kernels, const ThreadPool& pool, uint32_t thread,
-                const Activations& activations, float* out, bool accumulate) const;
+  // Of all parts together.
+  uint32_t tiles() const { return tiles_; }
+
+  // out[row][r] = weight[r] . activations[row] for the rows r of `tiles`, or += with `accumulate`. `out` is
+  // [activation rows][rows()].
+  void Multiply(const KernelTable& kernels, WorkRange tiles, const Activations& activations, float* out,
+                bool accumulate) const;
 
  private:
   struct Part {
@@ -40,12 +43,14 @@ class PackedWeight final : public Weight {
     const std::byte* quants = nullptr;
     const std::byte* scales = nullptr;
     uint32_t first_row = 0;  // in the stack
+    uint32_t first_tile = 0;
   };
 
   PackedWeight() = default;
 
   std::vector<Part> parts_;
   uint32_t rows_ = 0;
+  uint32_t tiles_ = 0;
   uint32_t columns_ = 0;
   bool quantized_ = false;
 };

@@ -268,8 +268,7 @@ class ReferenceOps final : public Ops {
   float* wide() const { return Floats(wide_.span()); }
 
   void ForRows(absl::FunctionRef<void(uint32_t row)> work) {
-    pool_->Run([&](uint32_t thread) {
-      const WorkRange range = pool_->Share(batch_->rows(), thread);
+    pool_->For(batch_->rows(), 1, [&](WorkRange range, uint32_t) {
       for (uint32_t row = range.begin; row < range.end; ++row) work(row);
     });
   }
@@ -284,30 +283,30 @@ class ReferenceOps final : public Ops {
   // out[row][r] = weight[r] . in[row]
   void Multiply(const Weight* weight, const float* in, uint32_t rows, float* out) {
     const ReferenceMatrix& matrix = Matrix(weight);
-    pool_->Run([&](uint32_t thread) {
-      std::vector<float> expanded(matrix.cols);
-      uint32_t first = 0;  // row of the stack where the part begins
-      for (const TensorView& part : matrix.parts) {
-        const WorkRange range = pool_->Share(static_cast<uint32_t>(part.dims[1]), thread);
+    uint32_t first = 0;  // row of the stack where the part begins
+    for (const TensorView& part : matrix.parts) {
+      pool_->For(static_cast<uint32_t>(part.dims[1]), 1, [&](WorkRange range, uint32_t) {
+        std::vector<float> expanded(matrix.cols);
         for (uint32_t r = range.begin; r < range.end; ++r) {
           ExpandRow(part, r, expanded.data());
-          const auto write = [&](uint32_t row, absl::Span<const float> dots) {
-            for (size_t i = 0; i < dots.size(); ++i) out[(row + i) * matrix.rows + first + r] = dots[i];
-          };
-          float dots[4];
-          uint32_t row = 0;
-          for (; row + 4 <= rows; row += 4) {
-            Dots<4>(expanded.data(), in + uint64_t{row} * matrix.cols, matrix.cols, matrix.cols, dots);
-            write(row, dots);
-          }
-          for (; row < rows; ++row) {
-            Dots<1>(expanded.data(), in + uint64_t{row} * matrix.cols, matrix.cols, matrix.cols, dots);
-            write(row, {dots, 1});
-          }
+          MultiplyRow(expanded, in, rows, out + first + r, matrix.rows);
         }
-        first += static_cast<uint32_t>(part.dims[1]);
-      }
-    });
+      });
+      first += static_cast<uint32_t>(part.dims[1]);
+    }
+  }
+
+  // out[row * stride] = weight . in[row]
+  static void MultiplyRow(const std::vector<float>& weight, const float* in, uint32_t rows, float* out,
+                          uint64_t stride) {
+    const uint32_t cols = static_cast<uint32_t>(weight.size());
+    float dots[4];
+    uint32_t row = 0;
+    for (; row + 4 <= rows; row += 4) {
+      Dots<4>(weight.data(), in + uint64_t{row} * cols, cols, cols, dots);
+      for (uint32_t i = 0; i < 4; ++i) out[(row + i) * stride] = dots[i];
+    }
+    for (; row < rows; ++row) out[row * stride] = Dot(weight.data(), in + uint64_t{row} * cols, cols);
   }
 
   // hidden += norm(wide_), or hidden += wide_ without a norm.

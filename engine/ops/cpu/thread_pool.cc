@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 #include "common/check.h"
 
 namespace baton {
@@ -9,6 +11,7 @@ namespace {
 
 constexpr int kSpins = 1000;       // some tens of microseconds
 constexpr int kIdleYields = 2000;  // about a millisecond on an idle core
+constexpr uint32_t kPieces = 4;    // of what is left of a lane
 
 void Pause() {
 #if defined(__x86_64__)
@@ -28,55 +31,80 @@ std::unique_ptr<ThreadPool> ThreadPool::Start(uint32_t threads) {
 }
 
 ThreadPool::~ThreadPool() {
-  work_ = nullptr;
-  runs_.fetch_add(1, std::memory_order_release);
-  runs_.notify_all();
+  stopping_.store(true, std::memory_order_relaxed);
+  loop_.fetch_add(1, std::memory_order_release);
+  loop_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::Run(absl::FunctionRef<void(uint32_t)> work) {
-  if (threads_ == 1) {
-    work(0);
+void ThreadPool::For(uint32_t items, uint32_t grain, Work work) {
+  if (items == 0) return;
+  grain = std::max(1u, grain);
+  if (threads_ == 1 || items <= grain) {
+    work({0, items}, 0);
     return;
   }
+  const uint32_t loop = loop_.load(std::memory_order_relaxed) + 1;
+  // No piece is being computed now. A thread that is still looking at the last loop must not take the new end
+  // for the old one: every lane is closed before its end changes.
+  for (Lane& lane : lanes_) lane.next.store(uint64_t{loop} << 32 | UINT32_MAX, std::memory_order_relaxed);
   work_ = &work;
-  runs_.fetch_add(1, std::memory_order_release);
-  runs_.notify_all();
-  work(0);
-  Barrier();  // the workers' last act for this run
+  grain_.store(grain, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  for (uint32_t thread = 0; thread < threads_; ++thread) {
+    const uint64_t begin = uint64_t{items} * thread / threads_;
+    const uint64_t end = uint64_t{items} * (thread + 1) / threads_;
+    lanes_[thread].end.store(static_cast<uint32_t>(end), std::memory_order_release);
+    lanes_[thread].next.store(uint64_t{loop} << 32 | begin, std::memory_order_release);
+  }
+  loop_.store(loop, std::memory_order_release);
+  loop_.notify_all();
+  TakePieces(loop, 0);
+  for (int spins = 0; done_.load(std::memory_order_acquire) != items; ++spins) {
+    spins < kSpins ? Pause() : static_cast<void>(::sched_yield());
+  }
 }
 
-void ThreadPool::Barrier() {
-  if (threads_ == 1) return;
-  const uint32_t passed = barriers_.load(std::memory_order_acquire);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
-    arrived_.store(0, std::memory_order_relaxed);
-    barriers_.store(passed + 1, std::memory_order_release);
-    return;
-  }
-  for (int spins = 0; barriers_.load(std::memory_order_acquire) == passed; ++spins) {
-    if (spins < kSpins) {
-      Pause();
-    } else {
-      ::sched_yield();
+// Pieces shrink with what is left, so that threads end together.
+bool ThreadPool::TakePiece(uint32_t loop, Lane& lane, uint32_t thread) {
+  uint64_t next = lane.next.load(std::memory_order_acquire);
+  WorkRange range;
+  do {
+    if (next >> 32 != loop) return false;
+    range.begin = static_cast<uint32_t>(next);
+    const uint32_t end = lane.end.load(std::memory_order_acquire);
+    if (range.begin >= end) return false;
+    const uint32_t left = end - range.begin;
+    range.end =
+        range.begin + std::min(left, std::max(grain_.load(std::memory_order_relaxed), left / kPieces));
+  } while (!lane.next.compare_exchange_weak(next, uint64_t{loop} << 32 | range.end, std::memory_order_acq_rel,
+                                            std::memory_order_acquire));
+  (*work_)(range, thread);
+  done_.fetch_add(range.end - range.begin, std::memory_order_acq_rel);
+  return true;
+}
+
+void ThreadPool::TakePieces(uint32_t loop, uint32_t thread) {
+  for (uint32_t i = 0; i < threads_; ++i) {
+    while (TakePiece(loop, lanes_[(thread + i) % threads_], thread)) {
     }
   }
 }
 
 void ThreadPool::WorkerLoop(uint32_t thread) {
-  for (uint32_t seen = 0;; ++seen) {
-    for (int waits = 0; runs_.load(std::memory_order_acquire) == seen; ++waits) {
+  for (uint32_t seen = 0;;) {
+    for (int waits = 0; loop_.load(std::memory_order_acquire) == seen; ++waits) {
       if (waits < kSpins) {
         Pause();
       } else if (waits < kSpins + kIdleYields) {
         ::sched_yield();
       } else {
-        runs_.wait(seen, std::memory_order_acquire);
+        loop_.wait(seen, std::memory_order_acquire);
       }
     }
-    if (work_ == nullptr) return;
-    (*work_)(thread);
-    Barrier();
+    if (stopping_.load(std::memory_order_relaxed)) return;
+    seen = loop_.load(std::memory_order_acquire);
+    TakePieces(seen, thread);
   }
 }
 

@@ -17,9 +17,12 @@ struct WorkRange {
   uint32_t end = 0;
 };
 
-// The caller's thread and `threads - 1` more, which run the same function in step. Waits spin first, since
-// steps follow each other within microseconds, then yield, so that another process may have the core, and an
-// idle pool sleeps. Run is called by one thread at a time.
+// The caller's thread and `threads - 1` more. Each has its own part of the items of a loop, the same part for
+// the same count, so that a core meets its data again; a thread that is done takes over what others have not
+// begun. So a loop never waits for a thread that has no core, only for pieces that are being computed.
+//
+// Workers look for the next loop, then yield, so that another process may have the core, and sleep when there
+// is none. For is called by one thread at a time, not from inside a loop.
 class ThreadPool {
  public:
   // `threads` > 0 counts the caller.
@@ -30,29 +33,36 @@ class ThreadPool {
 
   uint32_t threads() const { return threads_; }
 
-  // Calls work(0) on the caller and work(1) ... work(threads - 1) elsewhere; returns when all have returned.
-  void Run(absl::FunctionRef<void(uint32_t thread)> work);
-  // Inside Run, by every thread: returns once all have come here; what they wrote before is visible to all.
-  void Barrier();
-
-  // The part of `items` that is a thread's. The same for the same counts, so that a core meets its data
-  // again.
-  WorkRange Share(uint32_t items, uint32_t thread) const {
-    return {static_cast<uint32_t>(uint64_t{items} * thread / threads_),
-            static_cast<uint32_t>(uint64_t{items} * (thread + 1) / threads_)};
-  }
+  // Calls work(range, thread) for ranges that cover [0, items) once; `thread` < threads() is the one that
+  // runs it. Returns when all is done, with all that was written visible. Fewer than `grain` items are not
+  // worth a range of their own; up to that many in all are left to the caller.
+  using Work = absl::FunctionRef<void(WorkRange range, uint32_t thread)>;
+  void For(uint32_t items, uint32_t grain, Work work);
 
  private:
-  explicit ThreadPool(uint32_t threads) : threads_(threads) {}
+  // The part of one thread: `next` holds the loop's number in its upper half and the first item not taken in
+  // the lower.
+  struct alignas(64) Lane {
+    std::atomic<uint64_t> next{0};
+    std::atomic<uint32_t> end{0};
+  };
+
+  explicit ThreadPool(uint32_t threads) : threads_(threads), lanes_(threads) {}
   void WorkerLoop(uint32_t thread);
+  // Takes pieces of loop `loop`, from the thread's own lane first, until none is left.
+  void TakePieces(uint32_t loop, uint32_t thread);
+  bool TakePiece(uint32_t loop, Lane& lane, uint32_t thread);
 
   const uint32_t threads_;
+  std::vector<Lane> lanes_;  // [threads]
   std::vector<std::thread> workers_;
 
-  alignas(64) std::atomic<uint32_t> runs_{0};  // begun so far; a worker waits for the next
-  alignas(64) std::atomic<uint32_t> arrived_{0};
-  alignas(64) std::atomic<uint32_t> barriers_{0};            // passed so far
-  const absl::FunctionRef<void(uint32_t)>* work_ = nullptr;  // published by runs_; null asks workers to end
+  alignas(64) std::atomic<uint32_t> loop_{0};  // the number of the latest loop; workers wait for it to change
+  alignas(64) std::atomic<uint32_t> done_{0};  // items of it
+  // Of the latest loop; stable while one of its pieces is being computed.
+  const Work* work_ = nullptr;
+  std::atomic<uint32_t> grain_{1};
+  std::atomic<bool> stopping_{false};
 };
 
 }  // namespace baton
