@@ -27,7 +27,8 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheck
 
   const std::string& name() const { return name_; }
 
-  void UpdateLocked() {
+  // With the service's mutex held; the analysis does not see that it is the caller's.
+  void UpdateLocked() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (finished_ || writing_) return;
     const Status status = service_->StatusOf(name_);
     if (cancelled_) {

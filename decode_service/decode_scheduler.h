@@ -94,6 +94,9 @@ class DecodeScheduler {
                    const std::string& transport, absl::Time now);
   Actions OnLandingFailed(const TransferId& transfer_id, const absl::Status& status);
 
+  // What a step took before the first request: bounds the first real one.
+  void OnWarmUp(uint32_t rows, absl::Duration took) { budget_.OnStep(rows, took); }
+
   // Begins the next step when there is one to take and none runs; its plan is valid until OnStepDone.
   std::optional<StepPlan> StartStep(absl::Time now);
   Actions OnStepDone(const StepResult& result, absl::Time now);

@@ -42,6 +42,7 @@ absl::StatusOr<std::unique_ptr<DecodeServer>> DecodeServer::Start(const GrpcServ
   std::unique_ptr<DecodeServer> decode(
       new DecodeServer(InstanceId::Mint(*parts.random).text(), scheduler, std::move(transports), parts));
   DecodeWorker* const worker = &decode->worker_;
+  worker->Start();
   WorkerControl::Worker control = {
       .role = v1::ROLE_DECODE,
       .instance_id = decode->instance_id_,

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "common/error_details.h"
+#include "engine/warm_up.h"
 
 namespace baton {
 namespace {
@@ -37,7 +37,8 @@ DecodeSchedulerOptions WithTransports(DecodeSchedulerOptions options,
 }  // namespace
 
 DecodeWorker::DecodeWorker(Options options, const Parts& parts)
-    : engine_(parts.engine),
+    : warm_up_rows_(options.scheduler.min_chunk_tokens),
+      engine_(parts.engine),
       clock_(parts.clock),
       metrics_(parts.metrics),
       batch_size_(metrics_->Get<Metric::kBatchSize>()),
@@ -61,6 +62,13 @@ DecodeWorker::DecodeWorker(Options options, const Parts& parts)
       legs_(metrics_) {}
 
 DecodeWorker::~DecodeWorker() = default;
+
+void DecodeWorker::Start() {
+  loop_.Post([this] {
+    const WarmUpStep step = WarmUp(engine_, warm_up_rows_, *clock_);
+    scheduler_.OnWarmUp(step.rows, step.took);
+  });
+}
 
 void DecodeWorker::Advertise(std::string address) {
   loop_.Post([this, address = std::move(address)]() mutable {

@@ -56,6 +56,8 @@ class DecodeWorker final : private StepLoopBody {
   // Where prefill workers bring KV: to be registered with the server at that address.
   grpc::Service* land_service() { return receiver_->service(); }
 
+  // Before the first request: the engine's first steps run for nobody, and are measured.
+  void Start();
   LegId NewLeg() { return ++last_leg_; }
   // The events of `leg` go to `stream`, which is finished when the leg ends, unless OnLegClosed comes first.
   void OnRequest(LegId leg, std::shared_ptr<Stream> stream, v1::DecodeRequest request, absl::Time received,
@@ -83,6 +85,7 @@ class DecodeWorker final : private StepLoopBody {
   void Perform(DecodeScheduler::DropLanding& action);
   void Observe(const v1::DecodeEvent& event);
 
+  const uint32_t warm_up_rows_;
   Engine* const engine_;
   const Clock* const clock_;
   Metrics* const metrics_;

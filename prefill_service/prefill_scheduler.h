@@ -92,6 +92,9 @@ class PrefillScheduler {
   Actions OnAbort(const std::string& request_id);
   Actions OnHandoffFinished(const HandoffResult& result);
 
+  // What a step took before the first request: bounds the first real one.
+  void OnWarmUp(uint32_t rows, absl::Duration took) { budget_.OnStep(rows, took); }
+
   // Begins the next step when there is one to take and none runs; its plan is valid until OnStepDone.
   std::optional<StepPlan> StartStep(absl::Time now, Actions& actions);
   Actions OnLayersDone(LayerRange layers);

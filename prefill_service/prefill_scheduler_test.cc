@@ -168,6 +168,13 @@ TEST_F(PrefillSchedulerTest, AShortPromptOvertakesALongOne) {
   EXPECT_EQ(FirstTokens(rest)[0]->token().id(), Expected(longer));
 }
 
+TEST_F(PrefillSchedulerTest, WhatWarmingUpTookBoundsTheFirstStep) {
+  scheduler_.OnWarmUp(32, absl::Milliseconds(160));  // 200 ms hold 40 tokens
+  Begin(1, MakePrefillRequest(1, LetterPrompt(100)));
+  const Actions actions = Step();
+  EXPECT_EQ(All<PrefillScheduler::HandoffComputed>(actions).front()->tokens.size(), 40);
+}
+
 TEST_F(PrefillSchedulerTest, AClosedLegFreesItsBlocksInEveryState) {
   Begin(1, MakePrefillRequest(1, LetterPrompt(100)));
   EXPECT_TRUE(scheduler_.OnLegClosed(1).empty());  // queued

@@ -49,6 +49,7 @@ absl::StatusOr<std::unique_ptr<PrefillServer>> PrefillServer::Start(const GrpcSe
   std::unique_ptr<PrefillServer> prefill(
       new PrefillServer(control.instance_id, scheduler, std::move(transports), parts));
   PrefillWorker* const worker = &prefill->worker_;
+  worker->Start();
   control.load = [worker] { return worker->load(); };
   control.abort = [worker](const std::string& id, std::function<void(absl::StatusOr<bool>)> done) {
     worker->Abort(id, std::move(done));

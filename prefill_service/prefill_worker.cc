@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "engine/warm_up.h"
+
 namespace baton {
 namespace {
 
@@ -14,7 +16,8 @@ constexpr absl::Duration kRepublish = absl::Milliseconds(100);
 }  // namespace
 
 PrefillWorker::PrefillWorker(Options options, const Parts& parts)
-    : engine_(parts.engine),
+    : warm_up_rows_(options.scheduler.min_chunk_tokens),
+      engine_(parts.engine),
       clock_(parts.clock),
       metrics_(parts.metrics),
       batch_size_(metrics_->Get<Metric::kBatchSize>()),
@@ -37,6 +40,13 @@ PrefillWorker::PrefillWorker(Options options, const Parts& parts)
 }
 
 PrefillWorker::~PrefillWorker() = default;
+
+void PrefillWorker::Start() {
+  loop_.Post([this] {
+    const WarmUpStep step = WarmUp(engine_, warm_up_rows_, *clock_);
+    scheduler_.OnWarmUp(step.rows, step.took);
+  });
+}
 
 void PrefillWorker::OnRequest(LegId leg, std::shared_ptr<Stream> stream, v1::PrefillRequest request,
                               absl::Time received, absl::Time deadline) {

@@ -49,6 +49,8 @@ class PrefillWorker final : private StepLoopBody {
   PrefillWorker(Options options, const Parts& parts);
   ~PrefillWorker() override;
 
+  // Before the first request: the engine's first steps run for nobody, and are measured.
+  void Start();
   LegId NewLeg() { return ++last_leg_; }
   // The events of `leg` go to `stream`, which is finished when the leg ends, unless OnLegClosed comes first.
   void OnRequest(LegId leg, std::shared_ptr<Stream> stream, v1::PrefillRequest request, absl::Time received,
@@ -73,6 +75,7 @@ class PrefillWorker final : private StepLoopBody {
   void Perform(PrefillScheduler::HandoffPromptDone& action);
   void Perform(PrefillScheduler::CancelHandoff& action);
 
+  const uint32_t warm_up_rows_;
   Engine* const engine_;
   const Clock* const clock_;
   Metrics* const metrics_;

@@ -70,10 +70,10 @@ RouterLoop::Board RouterLoop::board() const {
 }
 
 void RouterLoop::Perform(RouterActions actions) {
+  Publish();  // first: who hears of an ended call finds it gone from the load
   for (RouterAction& action : actions) {
     std::visit([this](auto& known) { Do(known); }, action);
   }
-  Publish();
   Arm();
 }
 

@@ -41,24 +41,28 @@ AnswerStream::AnswerStream(v1::Inference::Stub& stub, const v1::GenerateRequest&
 }
 
 AnswerStream::~AnswerStream() {
-  if (finished_) return;
+  if (ended_) return;
   Cancel();
   static_cast<void>(Finish());
 }
 
 std::optional<v1::GenerateStreamResponse> AnswerStream::Next() {
   v1::GenerateStreamResponse message;
-  if (!reader_->Read(&message)) return std::nullopt;
-  messages_.push_back(message);
-  return message;
+  if (ended_) return std::nullopt;
+  if (reader_->Read(&message)) {
+    messages_.push_back(message);
+    return message;
+  }
+  ended_ = true;
+  status_ = FromGrpcStatus(reader_->Finish());
+  return std::nullopt;
 }
 
 Answer AnswerStream::Finish() {
-  BATON_CHECK(!std::exchange(finished_, true));
   while (Next()) {
   }
   Answer answer;
-  answer.status = FromGrpcStatus(reader_->Finish());
+  answer.status = status_;
   answer.messages = std::move(messages_);
   answer.whole = PutTogether(answer.messages);
   answer.headers = Copy(context_.GetServerInitialMetadata());

@@ -32,8 +32,9 @@ class AnswerStream {
                std::chrono::milliseconds deadline = std::chrono::seconds(30));
   ~AnswerStream();
 
-  // The next message; absent at the end.
+  // The next message; absent at the end, when status() says why.
   std::optional<v1::GenerateStreamResponse> Next();
+  const absl::Status& status() const { return status_; }
   void Cancel() { context_.TryCancel(); }
   // Reads what is left. Called once.
   Answer Finish();
@@ -42,7 +43,8 @@ class AnswerStream {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1::GenerateStreamResponse>> reader_;
   std::vector<v1::GenerateStreamResponse> messages_;
-  bool finished_ = false;
+  absl::Status status_;  // OK while it runs
+  bool ended_ = false;
 };
 
 Answer Stream(v1::Inference::Stub& stub, const v1::GenerateRequest& request);

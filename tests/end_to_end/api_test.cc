@@ -22,7 +22,10 @@ class ApiTest : public testing::Test {
     delete cluster;
     delete model;
   }
-  void TearDown() override { cluster->ExpectIdle(); }
+  void TearDown() override {
+    model->OpenGates();
+    cluster->ExpectIdle();
+  }
 
   static v1::Inference::Stub& stub() { return cluster->inference(); }
   static const Tokenizer& tokenizer() { return model->served->tokenizer(); }
@@ -360,8 +363,14 @@ TEST_F(ApiTest, TokenizeShowsWhatAChatBecomes) {
 }
 
 TEST_F(ApiTest, TheTimingsAddUp) {
-  v1::GenerateRequest request = Repeating("hello", 12);
-  const Answer answer = Stream(stub(), request);
+  // The first step of decode waits until prefill has said how long the handoff took.
+  model->decode[0]->gate().Close();
+  AnswerStream stream(stub(), Repeating("hello", 12));
+  ASSERT_TRUE(stream.Next().has_value()) << stream.status();
+  ASSERT_TRUE(cluster->prefill().client().AwaitIdle());
+  model->decode[0]->gate().Open();
+  const Answer answer = stream.Finish();
+  ASSERT_TRUE(answer.status.ok()) << answer.status;
   const v1::Timings& t = answer.whole.timings();
   EXPECT_GT(t.ttft_ms(), 0);
   EXPECT_GT(t.prefill_compute_ms(), 0);

@@ -8,6 +8,7 @@
 #include "common/grpc_status.h"
 #include "common/raw_service.h"
 #include "gtest/gtest.h"
+#include "kv_transfer/landing.h"
 #include "tests/end_to_end/tiny_cluster.h"
 #include "tests/support/leg_requests.h"
 
@@ -28,6 +29,7 @@ class BadInputTest : public testing::Test {
     delete model;
   }
   void TearDown() override {
+    model->OpenGates();
     const Answer answer = Stream(stub(), Request("prompt: 'hello' stopping { max_tokens: 4 ignore_eos: true }"));
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     EXPECT_EQ(answer.whole.timings().path(), v1::SERVING_PATH_DISAGGREGATED);
@@ -149,7 +151,7 @@ TEST_F(BadInputTest, ARequestIdThatIsInFlight) {
   model->decode[0]->gate().Close();
   const v1::GenerateRequest request = Request("prompt: 'x' request_id: 'twin' stopping { max_tokens: 4 ignore_eos: true }");
   AnswerStream first(stub(), request);
-  ASSERT_TRUE(first.Next().has_value());
+  ASSERT_TRUE(first.Next().has_value()) << first.status();
   ExpectRefused(request, absl::StatusCode::kAlreadyExists, {"request_id", "twin"});
   model->decode[0]->gate().Open();
   EXPECT_TRUE(first.Finish().status.ok());
@@ -196,20 +198,35 @@ TEST_F(BadInputTest, TokenizeAndDetokenizeCheckToo) {
 // What only a router sends comes from anyone who can reach the port.
 TEST_F(BadInputTest, HostilePrefillLegs) {
   WorkerClient& worker = cluster->prefill().client();
+  const KvGeometry& geometry = cluster->prefill().engine().kv().geometry();
+  const auto make = [&](uint8_t number) {
+    v1::PrefillRequest request = MakePrefillRequest(number, LetterPrompt(20));
+    *request.mutable_landing() = MakeLanding(std::string(kTicketBytes, 't'), "decode-1", "127.0.0.1:1", {"grpc"}, geometry,
+                                             {geometry.NeededAfter(0, 20)});
+    return request;
+  };
   const auto code = [&](const v1::PrefillRequest& request) { return worker.Prefill(request)->Finish().code(); };
-  v1::PrefillRequest request = MakePrefillRequest(1, LetterPrompt(20));
+  EXPECT_EQ(code(make(1)), absl::StatusCode::kUnavailable);  // in order, but nobody is there
   EXPECT_EQ(code(v1::PrefillRequest()), absl::StatusCode::kInvalidArgument);
+  v1::PrefillRequest request = make(2);
   request.mutable_attempt()->set_transfer_id("short");
   EXPECT_EQ(code(request), absl::StatusCode::kInvalidArgument);
-  request = MakePrefillRequest(2, LetterPrompt(20));
+  request = make(3);
   request.mutable_landing()->set_ticket(std::string(1 << 20, 't'));
   EXPECT_EQ(code(request), absl::StatusCode::kInvalidArgument);
-  request = MakePrefillRequest(3, LetterPrompt(20));
-  v1::WantedRange& wanted = *request.mutable_landing()->add_wanted();
-  wanted.set_group(4000000000u);
-  wanted.set_token_end(4000000000u);
-  EXPECT_FALSE(worker.Prefill(request)->Finish().ok());
-  request = MakePrefillRequest(4, LetterPrompt(20));
+  request = make(4);
+  request.mutable_landing()->mutable_wanted(0)->set_group(4000000000u);
+  EXPECT_EQ(code(request), absl::StatusCode::kInvalidArgument);
+  request = make(5);
+  request.mutable_landing()->mutable_wanted(0)->set_token_end(4000000000u);
+  EXPECT_EQ(code(request), absl::StatusCode::kInvalidArgument);
+  request = make(6);
+  request.mutable_landing()->set_block_tokens(0);
+  EXPECT_EQ(code(request), absl::StatusCode::kInvalidArgument);
+  request = make(7);
+  request.mutable_landing()->set_protocol_version(4000000000u);
+  EXPECT_EQ(code(request), absl::StatusCode::kFailedPrecondition);
+  request = make(8);
   request.mutable_request()->set_max_tokens(4294967295u);
   EXPECT_EQ(code(request), absl::StatusCode::kInvalidArgument);
 }

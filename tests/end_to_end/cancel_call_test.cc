@@ -21,9 +21,10 @@ class CancelCallTest : public testing::Test {
     undisturbed_ = Stream(cluster_->inference(), Bystander());
     EXPECT_TRUE(undisturbed_.status.ok()) << undisturbed_.status;
     bystander_ = std::make_unique<AnswerStream>(cluster_->inference(), Bystander());
-    EXPECT_TRUE(bystander_->Next().has_value());
+    EXPECT_TRUE(bystander_->Next().has_value()) << bystander_->status();
   }
   void TearDown() override {
+    model_.OpenGates();
     const Answer answer = bystander_->Finish();
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     EXPECT_EQ(Decided(answer.whole), Decided(undisturbed_.whole));
@@ -55,7 +56,7 @@ class CancelCallTest : public testing::Test {
     bool gone = false;
     do {
       load = cluster_->decode().client().Load();
-      gone = load.requests_running() + load.requests_waiting() <= 1 && cluster_->RunningRequests() <= 1 &&
+      gone = load.requests_running() + load.requests_waiting() <= 1 && cluster_->Requests() <= 1 &&
              cluster_->prefill().CheckIdle().ok();
     } while (!gone && absl::Now() < end);
     EXPECT_TRUE(gone) << load.ShortDebugString() << cluster_->prefill().CheckIdle();
@@ -82,10 +83,10 @@ TEST_P(CancelPointTest, FreesBothSidesAndDisturbsNobody) {
       prefill.AwaitStep();
       break;
     case Point::kAfterToken0:
-      ASSERT_TRUE(victim.Next().has_value());
+      ASSERT_TRUE(victim.Next().has_value()) << victim.status();
       break;
     case Point::kBetweenTokens:
-      for (int i = 0; i < 5; ++i) ASSERT_TRUE(victim.Next().has_value());
+      for (int i = 0; i < 5; ++i) ASSERT_TRUE(victim.Next().has_value()) << victim.status();
       decode.Close();
       decode.AwaitStep();
       break;
@@ -101,22 +102,24 @@ TEST_P(CancelPointTest, FreesBothSidesAndDisturbsNobody) {
   ExpectVictimIsGone();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Everywhere, CancelPointTest,
-    testing::Combine(testing::Values(Means::kClient, Means::kDeadline, Means::kOperator),
-                     testing::Values(Point::kComputingThePrompt, Point::kAfterToken0, Point::kBetweenTokens)),
-    [](const auto& info) {
-      const char* const means[] = {"Client", "Deadline", "Operator"};
-      const char* const points[] = {"ComputingThePrompt", "AfterToken0", "BetweenTokens"};
-      return std::string(means[static_cast<int>(std::get<0>(info.param))]) +
-             points[static_cast<int>(std::get<1>(info.param))];
-    });
+std::string NameOf(const testing::TestParamInfo<CancelPointTest::ParamType>& info) {
+  constexpr const char* kMeans[] = {"Client", "Deadline", "Operator"};
+  constexpr const char* kPoints[] = {"ComputingThePrompt", "AfterToken0", "BetweenTokens"};
+  const auto& [means, point] = info.param;
+  return std::string(kMeans[static_cast<int>(means)]) + kPoints[static_cast<int>(point)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Everywhere, CancelPointTest,
+                         testing::Combine(testing::Values(Means::kClient, Means::kDeadline, Means::kOperator),
+                                          testing::Values(Point::kComputingThePrompt, Point::kAfterToken0,
+                                                          Point::kBetweenTokens)),
+                         NameOf);
 
 // Without gates: wherever the cancel happens to fall.
 TEST_F(CancelCallTest, AtManyPoints) {
   for (int messages = 0; messages < 24; ++messages) {
     AnswerStream victim(cluster_->inference(), Victim());
-    for (int i = 0; i < messages / 2; ++i) ASSERT_TRUE(victim.Next().has_value());
+    for (int i = 0; i < messages / 2; ++i) ASSERT_TRUE(victim.Next().has_value()) << victim.status();
     victim.Cancel();
     EXPECT_EQ(victim.Finish().status.code(), absl::StatusCode::kCancelled);
   }
@@ -150,9 +153,7 @@ TEST(SlowReaderTest, IsCutOffAndDisturbsNobody) {
   const Answer beside = Stream(cluster.inference(), request);
   EXPECT_TRUE(beside.status.ok()) << beside.status;
   EXPECT_EQ(Decided(beside.whole), Decided(undisturbed.whole));
-  const absl::Time end = absl::Now() + absl::Seconds(10);
-  while (cluster.RunningRequests() > 0 && absl::Now() < end) {
-  }
+  cluster.AwaitRequests(0);
   cluster.ExpectIdle();
   const Answer cut = slow.Finish();
   EXPECT_EQ(cut.status.code(), absl::StatusCode::kResourceExhausted) << cut.status;

@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/error_details.h"
@@ -107,9 +108,10 @@ TEST_P(CancelTest, APrefillWorkerThatStopsEndsItsLegs) {
   prefill_gate_.Close();
   WorkerPair::Legs legs = pair_->Open(Request(300), "r");
   prefill_gate_.AwaitStep();
+  std::thread stopping([&] { pair_->StopPrefill(); });
+  EXPECT_FALSE(legs.prefill->Finish().ok());  // its call is cancelled while the step still runs
   prefill_gate_.Open();
-  pair_->StopPrefill();
-  EXPECT_FALSE(legs.prefill->Finish().ok());
+  stopping.join();
   legs.decode->Cancel();  // as a router does that has lost the other leg
   EXPECT_FALSE(legs.decode->Finish().ok());
   EXPECT_TRUE(pair_->decode().AwaitIdle());

@@ -17,7 +17,7 @@ constexpr absl::Duration kProbeInterval = absl::Milliseconds(50);
 
 }  // namespace
 
-Cluster::Cluster(const ClusterOptions& options) {
+Cluster::Cluster(const ClusterOptions& options) : at_end_(options.at_end) {
   const KvBackendKind transport = options.transport == "grpc" ? GrpcBackend() : InprocBackend(&rendezvous_);
   WorkerWatch::Options watch = {.probe_interval = kProbeInterval};
   const auto add = [&](v1::Role role, const std::vector<Engine*>& engines,
@@ -54,6 +54,7 @@ Cluster::Cluster(const ClusterOptions& options) {
 }
 
 Cluster::~Cluster() {
+  at_end_();
   ExpectIdle();
   drain_.Hurry();
   if (serving_.joinable()) serving_.join();
@@ -71,21 +72,37 @@ v1::Worker Cluster::Seen(const WorkerNode& node) {
   return {};
 }
 
-void Cluster::AwaitState(const WorkerNode& node, v1::WorkerState state) {
+void Cluster::AwaitSeen(const WorkerNode& node, const std::function<bool(const v1::Worker&)>& done) {
   const absl::Time end = absl::Now() + kSeenWithin;
   v1::Worker seen;
   do {
     seen = Seen(node);
-    if (seen.state() == state && (!node.running() || seen.instance_id() == node.instance_id())) return;
+    if (done(seen)) return;
   } while (absl::Now() < end);
-  ADD_FAILURE() << node.address() << " is not " << v1::WorkerState_Name(state) << " but: " << seen.ShortDebugString();
+  ADD_FAILURE() << node.address() << " is still: " << seen.ShortDebugString();
 }
 
-uint32_t Cluster::RunningRequests() {
+void Cluster::AwaitState(const WorkerNode& node, v1::WorkerState state) {
+  AwaitSeen(node, [&](const v1::Worker& seen) {
+    return seen.state() == state && (!node.running() || seen.instance_id() == node.instance_id());
+  });
+}
+
+uint32_t Cluster::Requests() {
   grpc::ClientContext context;
   v1::GetLoadResponse load;
   EXPECT_TRUE(control_->GetLoad(&context, {}, &load).ok());
   return load.requests_running() + load.requests_waiting();
+}
+
+void Cluster::AwaitRequests(uint32_t count) {
+  const absl::Time end = absl::Now() + kSeenWithin;
+  uint32_t seen = 0;
+  do {
+    seen = Requests();
+    if (seen == count) return;
+  } while (absl::Now() < end);
+  ADD_FAILURE() << "the router has " << seen << " requests, not " << count;
 }
 
 absl::Status Cluster::CheckIdle() const {

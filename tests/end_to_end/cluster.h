@@ -1,6 +1,7 @@
 #ifndef BATON_TESTS_END_TO_END_CLUSTER_H_
 #define BATON_TESTS_END_TO_END_CLUSTER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,6 +31,7 @@ struct ClusterOptions {
   RouterOptions router;
   InferenceService::Options inference;
   bool start_workers = true;           // false: the test starts them
+  std::function<void()> at_end = [] {};  // called before it stops, to let go of what would hold that up
 };
 
 // A router, prefill and decode services in this process, over real gRPC on loopback. Engines and model outlive it. Used by
@@ -50,9 +52,14 @@ class Cluster {
 
   // What the router says of a worker.
   v1::Worker Seen(const WorkerNode& node);
-  // Until it says this of the present instance of a running worker. Expects that it does within ten seconds.
+  // Until it says so of a worker, which a probe may have to find out first. Expects that it does within ten seconds.
+  void AwaitSeen(const WorkerNode& node, const std::function<bool(const v1::Worker&)>& done);
+  // Until the present instance of a running worker, or one that is stopped, is in this state.
   void AwaitState(const WorkerNode& node, v1::WorkerState state);
-  uint32_t RunningRequests();
+  // Requests of the router, running or waiting.
+  uint32_t Requests();
+  // Until there are so many. Expects that within ten seconds there are.
+  void AwaitRequests(uint32_t count);
 
   // As SIGTERM does.
   void DrainRouter() { drain_.RequestDrain(); }
@@ -65,6 +72,7 @@ class Cluster {
  private:
   absl::Status CheckIdle() const;
 
+  const std::function<void()> at_end_;
   SteadyClock clock_;
   SystemRandomSource random_;
   InprocRendezvous rendezvous_;

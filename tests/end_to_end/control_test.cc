@@ -86,15 +86,16 @@ TEST_F(ControlTest, ListWorkersShowsWhatTheRouterKnows) {
 }
 
 TEST_F(ControlTest, LoadFollowsTheRequests) {
-  EXPECT_EQ(cluster_.RunningRequests(), 0);
+  EXPECT_EQ(cluster_.Requests(), 0);
   model_.decode[0]->gate().Close();
   AnswerStream stream(cluster_.inference(), Request("prompt: 'x' stopping { max_tokens: 9 ignore_eos: true }"));
-  ASSERT_TRUE(stream.Next().has_value());
-  EXPECT_EQ(cluster_.RunningRequests(), 1);
-  EXPECT_EQ(cluster_.Seen(cluster_.decode()).assigned(), 1);
+  ASSERT_TRUE(stream.Next().has_value()) << stream.status();
+  EXPECT_EQ(cluster_.Requests(), 1);
+  cluster_.AwaitSeen(cluster_.decode(), [](const v1::Worker& seen) { return seen.assigned() == 1; });
   model_.decode[0]->gate().Open();
   EXPECT_TRUE(stream.Finish().status.ok());
-  EXPECT_EQ(cluster_.RunningRequests(), 0);
+  EXPECT_EQ(cluster_.Requests(), 0);
+  cluster_.AwaitSeen(cluster_.decode(), [](const v1::Worker& seen) { return seen.assigned() == 0; });
 }
 
 TEST_F(ControlTest, AbortEndsTheRequestOfThatIdAlone) {
@@ -104,8 +105,8 @@ TEST_F(ControlTest, AbortEndsTheRequestOfThatIdAlone) {
                       Request("prompt: 'x' request_id: 'victim' stopping { max_tokens: 9 ignore_eos: true }"));
   AnswerStream other(cluster_.inference(),
                      Request("prompt: 'x' request_id: 'victim2' stopping { max_tokens: 9 ignore_eos: true }"));
-  ASSERT_TRUE(victim.Next().has_value());
-  ASSERT_TRUE(other.Next().has_value());
+  ASSERT_TRUE(victim.Next().has_value()) << victim.status();
+  ASSERT_TRUE(other.Next().has_value()) << other.status();
   EXPECT_FALSE(Abort("victi"));
   EXPECT_TRUE(Abort("victim"));
   EXPECT_EQ(victim.Finish().status.code(), absl::StatusCode::kAborted);
@@ -158,7 +159,7 @@ TEST_F(ControlTest, ReflectionListsTheServices) {
 TEST_F(ControlTest, DrainRefusesNewCallsAndLetsRunningOnesFinish) {
   model_.decode[0]->gate().Close();
   AnswerStream running(cluster_.inference(), Request("prompt: 'x' stopping { max_tokens: 20 ignore_eos: true }"));
-  ASSERT_TRUE(running.Next().has_value());
+  ASSERT_TRUE(running.Next().has_value()) << running.status();
   grpc::ClientContext context;
   const auto drain = cluster_.control().Drain(&context, {});
   v1::DrainResponse state;

@@ -44,6 +44,7 @@ class DecodeServerTest : public testing::Test {
     ASSERT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
     worker_ = std::make_unique<WorkerClient>(server_->address().ToString());
+    ASSERT_FALSE(worker_->Abort("nobody"));  // answered by the loop, after its warm-up
   }
   void TearDown() override {
     gate_.Open();

@@ -38,10 +38,17 @@ TinyModel::TinyModel(size_t prefill_workers, size_t decode_workers, Architecture
 }
 
 ClusterOptions TinyModel::options() const {
-  ClusterOptions options = {.model = served.get(), .prefill_options = {.chunk_tokens = 64}};
+  ClusterOptions options = {
+      .model = served.get(), .prefill_options = {.chunk_tokens = 64}, .at_end = [this] { OpenGates(); }};
   for (const auto& engine : prefill) options.prefill.push_back(&engine->gate());
   for (const auto& engine : decode) options.decode.push_back(&engine->gate());
   return options;
+}
+
+void TinyModel::OpenGates() const {
+  for (const auto* engines : {&prefill, &decode}) {
+    for (const auto& engine : *engines) engine->gate().Open();
+  }
 }
 
 }  // namespace baton

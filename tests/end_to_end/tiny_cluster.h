@@ -30,8 +30,9 @@ class TinyEngine {
 struct TinyModel {
   TinyModel(size_t prefill_workers, size_t decode_workers, Architecture architecture = Architecture::kLlama);
 
-  // For a cluster with a worker on each.
+  // For a cluster with a worker on each, which ends even where a test has failed with a gate closed.
   ClusterOptions options() const;
+  void OpenGates() const;
 
   const std::unique_ptr<ServedModel> served;
   std::vector<std::unique_ptr<TinyEngine>> prefill;

@@ -60,6 +60,8 @@ class WorkerPair {
     prefill_server_ = *std::move(prefill);
     prefill_client_ = std::make_unique<WorkerClient>(prefill_server_->address().ToString());
     decode_client_ = std::make_unique<WorkerClient>(decode_server_->address().ToString());
+    // Answered by the loops, after their warm-up: from here on every step is a test's own.
+    BATON_CHECK(!prefill_client_->Abort("nobody") && !decode_client_->Abort("nobody"));
   }
 
   WorkerClient& prefill() { return *prefill_client_; }

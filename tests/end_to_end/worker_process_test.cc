@@ -99,8 +99,8 @@ TEST_P(WorkerProcessTest, SaysThatItIsReadyServesAndDrains) {
 }
 
 TEST_P(WorkerProcessTest, ASecondSignalDoesNotWaitForRunningWork) {
-  ChildProcess child(Command({"--model=" + Model(), "--listen=127.0.0.1:0",
-                              "--metrics-listen=", "--kv-memory=8MiB", "--threads=1"}));
+  ChildProcess child(Command({"--model=" + Model(), "--listen=127.0.0.1:0", "--metrics-listen", "",
+                              "--kv-memory=8MiB", "--threads=1"}));
   const std::string ready = child.LineWith(" ready ");
   ASSERT_FALSE(ready.empty());
   WorkerClient worker(AddressIn(ready));

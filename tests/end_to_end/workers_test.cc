@@ -1,3 +1,4 @@
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -22,18 +23,31 @@ v1::GenerateRequest Greedy(uint32_t salt, uint32_t max_tokens = 30) {
 class WorkersTest : public testing::Test {
  protected:
   // What one prefill and one decode worker answer in peace.
-  std::string Expected(const v1::GenerateRequest& request) {
+  std::vector<std::string> Expected(const std::vector<v1::GenerateRequest>& requests) {
     ClusterOptions options = model_.options();
     options.prefill.resize(1);
     options.decode.resize(1);
     Cluster cluster(options);
-    const Answer answer = Stream(cluster.inference(), request);
-    EXPECT_TRUE(answer.status.ok()) << answer.status;
-    return Decided(answer.whole);
+    std::vector<std::string> expected;
+    for (const v1::GenerateRequest& request : requests) {
+      const Answer answer = Stream(cluster.inference(), request);
+      EXPECT_TRUE(answer.status.ok()) << answer.status;
+      expected.push_back(Decided(answer.whole));
+    }
+    return expected;
   }
+  std::string Expected(const v1::GenerateRequest& request) { return Expected(std::vector{request})[0]; }
   static void ExpectAnswer(const Answer& answer, const std::string& expected) {
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     EXPECT_EQ(Decided(answer.whole), expected);
+  }
+
+  // Which of the two has the only request.
+  static size_t Assigned(Cluster& cluster, const WorkerNode& first, const WorkerNode& second) {
+    cluster.AwaitSeen(first, [&](const v1::Worker& seen) {
+      return seen.assigned() + cluster.Seen(second).assigned() > 0;
+    });
+    return cluster.Seen(first).assigned() > 0 ? 0 : 1;
   }
 
   TinyModel model_{2, 2};
@@ -48,7 +62,7 @@ TEST_F(WorkersTest, ACallWaitsForTheFirstWorkerAndUsesThoseThatComeLater) {
   AnswerStream early(cluster.inference(), Greedy(1));
   cluster.decode(0).Start();
   Answer answer = early.Finish();
-  EXPECT_TRUE(answer.status.ok()) << answer.status;
+  ExpectAnswer(answer, expected);
   EXPECT_EQ(answer.whole.timings().path(), v1::SERVING_PATH_AGGREGATED);
   EXPECT_EQ(answer.whole.timings().path_reason(), "no prefill worker serves");
   EXPECT_FALSE(answer.whole.timings().has_transport());
@@ -96,9 +110,7 @@ TEST_F(WorkersTest, APrefillWorkerLostBeforeTheFirstTokenIsReplaced) {
   Cluster cluster(model_.options());
   for (const auto& engine : model_.prefill) engine->gate().Close();
   AnswerStream stream(cluster.inference(), Greedy(1));
-  while (cluster.Seen(cluster.prefill(0)).assigned() + cluster.Seen(cluster.prefill(1)).assigned() == 0) {
-  }
-  const size_t lost = cluster.Seen(cluster.prefill(0)).assigned() > 0 ? 0 : 1;
+  const size_t lost = Assigned(cluster, cluster.prefill(0), cluster.prefill(1));
   model_.prefill[lost]->gate().AwaitStep();
   model_.prefill[1 - lost]->gate().Open();
   const std::string survivor = cluster.prefill(1 - lost).instance_id();
@@ -117,9 +129,7 @@ TEST_F(WorkersTest, ADecodeWorkerLostBeforeTheFirstTokenIsReplaced) {
   Cluster cluster(model_.options());
   for (const auto& engine : model_.prefill) engine->gate().Close();
   AnswerStream stream(cluster.inference(), Greedy(1));
-  while (cluster.Seen(cluster.decode(0)).assigned() + cluster.Seen(cluster.decode(1)).assigned() == 0) {
-  }
-  const size_t lost = cluster.Seen(cluster.decode(0)).assigned() > 0 ? 0 : 1;
+  const size_t lost = Assigned(cluster, cluster.decode(0), cluster.decode(1));
   cluster.decode(lost).Stop();
   for (const auto& engine : model_.prefill) engine->gate().Open();
   const Answer answer = stream.Finish();
@@ -132,10 +142,11 @@ TEST_F(WorkersTest, ADecodeWorkerLostAmidTheAnswerIsReplaced) {
   const v1::GenerateRequest request = Greedy(1, 600);
   const std::string expected = Expected(request);
   Cluster cluster(model_.options());
+  for (const auto& engine : model_.decode) engine->gate().Close();
   AnswerStream stream(cluster.inference(), request);
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(stream.Next().has_value());
-  const size_t lost = cluster.Seen(cluster.decode(0)).assigned() > 0 ? 0 : 1;
-  ASSERT_EQ(cluster.Seen(cluster.decode(lost)).assigned(), 1);
+  const size_t lost = Assigned(cluster, cluster.decode(0), cluster.decode(1));
+  for (const auto& engine : model_.decode) engine->gate().Open();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(stream.Next().has_value()) << stream.status();
   cluster.decode(lost).Stop();
   const Answer answer = stream.Finish();
   ExpectAnswer(answer, expected);
@@ -165,21 +176,22 @@ TEST_F(WorkersTest, AWorkerThatRestartsAtItsAddressIsANewPeer) {
 
 TEST_F(WorkersTest, WorkersThatDrainUnderLoadLoseNothing) {
   constexpr uint32_t kStreams = 12;
-  std::vector<std::string> expected;
-  for (uint32_t i = 0; i < kStreams; ++i) expected.push_back(Expected(Greedy(i, 60)));
+  std::vector<v1::GenerateRequest> requests;
+  for (uint32_t i = 0; i < kStreams; ++i) requests.push_back(Greedy(i, 60));
+  const std::vector<std::string> expected = Expected(requests);
   Cluster cluster(model_.options());
   std::vector<std::unique_ptr<AnswerStream>> streams;
   for (uint32_t i = 0; i < kStreams; ++i) {
-    streams.push_back(std::make_unique<AnswerStream>(cluster.inference(), Greedy(i, 60)));
+    streams.push_back(std::make_unique<AnswerStream>(cluster.inference(), requests[i]));
     if (i == kStreams / 2) {
-      ASSERT_TRUE(streams[0]->Next().has_value());
+      ASSERT_TRUE(streams[0]->Next().has_value()) << streams[0]->status();
       cluster.prefill(0).RequestDrain();
       cluster.decode(1).RequestDrain();
     }
   }
   for (uint32_t i = 0; i < kStreams; ++i) ExpectAnswer(streams[i]->Finish(), expected[i]);
   // What comes after goes elsewhere.
-  const Answer after = Stream(cluster.inference(), Greedy(0, 60));
+  const Answer after = Stream(cluster.inference(), requests[0]);
   ExpectAnswer(after, expected[0]);
   EXPECT_EQ(after.whole.timings().prefill_worker(), cluster.prefill(1).instance_id());
   EXPECT_EQ(after.whole.timings().decode_worker(), cluster.decode(0).instance_id());
@@ -194,10 +206,9 @@ TEST_F(WorkersTest, AFullQueueRefusesEarlyAndSaysWhenToComeAgain) {
   Cluster cluster(options);
   model_.decode[0]->gate().Close();
   AnswerStream runs(cluster.inference(), Greedy(1));
-  ASSERT_TRUE(runs.Next().has_value());
+  ASSERT_TRUE(runs.Next().has_value()) << runs.status();
   AnswerStream waits(cluster.inference(), Greedy(2));
-  while (cluster.RunningRequests() < 2) {
-  }
+  cluster.AwaitRequests(2);
   const Answer refused = Stream(cluster.inference(), Greedy(3));
   EXPECT_EQ(refused.status.code(), absl::StatusCode::kResourceExhausted) << refused.status;
   EXPECT_TRUE(GetRetryDelay(refused.status).has_value());

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.request
 
@@ -85,7 +86,7 @@ class GhzTest(unittest.TestCase):
         cls.baton.stop()
 
     def run_ghz(self, config, *flags):
-        command = [self.ghz, "--config", config, "--host", self.baton.address, "--format", "json"] + list(flags)
+        command = [self.ghz, "--config", config, "--format", "json"] + list(flags) + [self.baton.address]
         run = subprocess.run(command, cwd=CONFIGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
         return json.loads(run.stdout)
@@ -113,19 +114,29 @@ class GhzTest(unittest.TestCase):
         ]
         return report["average"] / 1e6, averages[0], averages[1]
 
+    def blocks_in_use(self):
+        """Every count of KV blocks that are not free, on any worker."""
+        run = self.run_grpcurl(self.baton.address, "baton.v1.Control/ListWorkers")
+        workers = json.loads(run.stdout)["workers"]
+        self.assertEqual(len(workers), 2)
+        groups = [group for worker in workers for group in worker["load"]["blocks"]]
+        self.assertTrue(all(group["free"] > 0 for group in groups))
+        return [count for group in groups for state, count in group.items() if state != "free" and count]
+
     def test_ttft_and_tpot_by_two_runs_are_those_of_the_router(self):
         one_stream = ["-c", "1", "--connections", "1", "-n", "8"]
         self.run_ghz("full_stream.json", *one_stream)  # warm-up
-        worst = []
-        for _ in range(5):
+        rounds = []
+        for _ in range(3):
             ttft, router_ttft, _ = self.measured("ttft.json", *one_stream)
             full, _, router_tpot = self.measured("full_stream.json", *one_stream)
             tpot = (full - ttft) / 63
             print("TTFT %.2f ms, router %.2f ms; TPOT %.3f ms, router %.3f ms" % (ttft, router_ttft, tpot, router_tpot))
             self.assertGreater(ttft, router_ttft, "ghz sees what the router sees, and the way to it")
             # The machine's speed differs from run to run, and TPOT is a difference of two runs.
-            worst.append(max((ttft - router_ttft) / (3 + 0.05 * router_ttft), abs(tpot - router_tpot) / (0.1 * router_tpot)))
-        self.assertLess(min(worst), 1, "in no round were both within 3 ms + 5 % (TTFT) and 10 % (TPOT): %s" % worst)
+            rounds.append(max((ttft - router_ttft) / (3 + 0.05 * router_ttft), abs(tpot - router_tpot) / (0.1 * router_tpot)))
+        # 1 stands for 3 ms + 5 % of the TTFT, or 10 % of the TPOT.
+        self.assertLess(sorted(rounds)[1], 1, "the median round is too far off: %s" % rounds)
 
     def test_full_stream_at_eight_streams(self):
         report = self.run_ghz("full_stream.json", "-n", "16")
@@ -137,8 +148,10 @@ class GhzTest(unittest.TestCase):
 
     def test_cancelling_after_the_first_message_leaves_nothing_behind(self):
         self.run_ghz("full_stream.json", "-n", "8", "--stream-call-count", "1")
-        report = self.run_ghz("ttft.json", "-n", "8")
-        self.assertEqual(report["statusCodeDistribution"], {"OK": 8})
+        deadline = time.monotonic() + 10
+        while self.blocks_in_use() and time.monotonic() < deadline:
+            pass  # What workers report is as old as the router's last look at them.
+        self.assertEqual(self.blocks_in_use(), [])
 
     def test_the_two_data_files_differ_in_length_alone(self):
         full = json.loads((CONFIGS / "prompts_full.json").read_text())
@@ -163,9 +176,9 @@ class GhzTest(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout, r"(?m)^x-request-id: \S+")
         self.assertRegex(run.stdout, r"(?m)^server-timing: .*ttft;dur=[0-9.]+")
-        self.assertRegex(run.stdout, r'"ttftMs": [0-9.]+')
+        self.assertRegex(run.stdout, r'"ttft_ms": [0-9.]+')
         self.assertRegex(run.stdout, r'"path": "SERVING_PATH_DISAGGREGATED"')
-        self.assertRegex(run.stdout, r'"kvBytes": [1-9]')
+        self.assertRegex(run.stdout, r'"kv_bytes": [1-9]')
 
     def test_grpcurl_shows_a_refusal(self):
         request = {"prompt": "x", "sampling": {"top_p": 7}}

@@ -106,8 +106,8 @@ def main():
     for outcome in ("skipped", "failed"):
         for case in cases:
             if case.outcome == outcome:
-                first_line = (case.message.splitlines() or [""])[0]
-                print("-- %s in %s: %s: %s" % (outcome, case.build, case.name, first_line))
+                message = " ".join(case.message.split())[:200]
+                print("-- %s in %s: %s: %s" % (outcome, case.build, case.name, message))
     passed, failed, skipped = (count(cases, outcome) for outcome in ("passed", "failed", "skipped"))
     print("%d passed, %d failed" % (passed, failed) + (", %d skipped" % skipped if skipped else ""))
     return 0 if passed and not failed else 1
