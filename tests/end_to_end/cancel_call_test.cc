@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "common/error_details.h"
+#include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/tiny_cluster.h"
 
@@ -118,7 +119,9 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, CancelPointTest,
 // Without gates: wherever the cancel happens to fall.
 TEST_F(CancelCallTest, AtManyPoints) {
   for (int messages = 0; messages < 24; ++messages) {
-    AnswerStream victim(cluster_->inference(), Victim());
+    v1::GenerateRequest request = Victim();
+    request.clear_request_id();
+    AnswerStream victim(cluster_->inference(), request);
     for (int i = 0; i < messages / 2; ++i) ASSERT_TRUE(victim.Next().has_value()) << victim.status();
     victim.Cancel();
     EXPECT_EQ(victim.Finish().status.code(), absl::StatusCode::kCancelled);
@@ -148,8 +151,13 @@ TEST(SlowReaderTest, IsCutOffAndDisturbsNobody) {
               "response { logprobs: 20 }");
   const Answer undisturbed = Stream(cluster.inference(), request);
   ASSERT_TRUE(undisturbed.status.ok()) << undisturbed.status;
-  ASSERT_GT(undisturbed.whole.ByteSizeLong(), 200 << 10);  // more than a connection buffers unread
-  AnswerStream slow(cluster.inference(), request);
+  ASSERT_GT(undisturbed.whole.ByteSizeLong(), 200 << 10);
+  // A connection that takes 64 KiB unread, whatever the machine.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = v1::Inference::NewStub(
+      grpc::CreateCustomChannel(cluster.address(), grpc::InsecureChannelCredentials(), arguments));
+  AnswerStream slow(*stub, request);
   const Answer beside = Stream(cluster.inference(), request);
   EXPECT_TRUE(beside.status.ok()) << beside.status;
   EXPECT_EQ(Decided(beside.whole), Decided(undisturbed.whole));

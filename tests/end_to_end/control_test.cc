@@ -100,13 +100,14 @@ TEST_F(ControlTest, LoadFollowsTheRequests) {
 
 TEST_F(ControlTest, AbortEndsTheRequestOfThatIdAlone) {
   EXPECT_FALSE(Abort("victim"));
-  model_.decode[0]->gate().Close();
   AnswerStream victim(cluster_.inference(),
-                      Request("prompt: 'x' request_id: 'victim' stopping { max_tokens: 9 ignore_eos: true }"));
+                      Request("prompt: 'x' request_id: 'victim' stopping { max_tokens: 900 ignore_eos: true }"));
   AnswerStream other(cluster_.inference(),
-                     Request("prompt: 'x' request_id: 'victim2' stopping { max_tokens: 9 ignore_eos: true }"));
+                     Request("prompt: 'x' request_id: 'victim2' stopping { max_tokens: 900 ignore_eos: true }"));
   ASSERT_TRUE(victim.Next().has_value()) << victim.status();
   ASSERT_TRUE(other.Next().has_value()) << other.status();
+  model_.decode[0]->gate().Close();
+  model_.decode[0]->gate().AwaitStep();
   EXPECT_FALSE(Abort("victi"));
   EXPECT_TRUE(Abort("victim"));
   EXPECT_EQ(victim.Finish().status.code(), absl::StatusCode::kAborted);
@@ -114,7 +115,7 @@ TEST_F(ControlTest, AbortEndsTheRequestOfThatIdAlone) {
   model_.decode[0]->gate().Open();
   const Answer answer = other.Finish();
   EXPECT_TRUE(answer.status.ok()) << answer.status;
-  EXPECT_EQ(answer.whole.usage().completion_tokens(), 9);
+  EXPECT_EQ(answer.whole.usage().completion_tokens(), 900);
 }
 
 TEST_F(ControlTest, HealthFollowsTheDecodeWorkers) {
@@ -186,7 +187,13 @@ TEST_F(ControlTest, DrainRefusesNewCallsAndLetsRunningOnesFinish) {
 }
 
 TEST_F(ControlTest, TheRoutersMetricsMove) {
-  ASSERT_TRUE(Stream(cluster_.inference(), Request("prompt: 'hello' stopping { max_tokens: 5 ignore_eos: true }")).status.ok());
+  // The first step of decode waits until prefill has said how long the handoff took.
+  model_.decode[0]->gate().Close();
+  AnswerStream stream(cluster_.inference(), Request("prompt: 'hello' stopping { max_tokens: 5 ignore_eos: true }"));
+  ASSERT_TRUE(stream.Next().has_value()) << stream.status();
+  ASSERT_TRUE(cluster_.prefill().client().AwaitIdle());
+  model_.decode[0]->gate().Open();
+  ASSERT_TRUE(stream.Finish().status.ok()) << stream.status();
   EXPECT_FALSE(Stream(cluster_.inference(), Request("prompt: 'hello' request_id: 'a b'")).status.ok());
   Metrics& metrics = cluster_.metrics();
   EXPECT_EQ(metrics.Get<Metric::kRequests>("OK", "length").Value(), 1);

@@ -63,6 +63,8 @@ void WorkerNode::Start() {
     process_->decode = *std::move(started);
     process_->serving = std::thread([process = process_.get()] { process->decode->ServeUntilDrained({.timeout = kDrainTimeout}); });
   }
+  static_cast<void>(client_.Load());  // connects
+  BATON_CHECK(!client_.Abort("nobody"));  // answered by the loop of the worker, behind its warming up
 }
 
 void WorkerNode::Stop() {

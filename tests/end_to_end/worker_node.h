@@ -31,6 +31,7 @@ class WorkerNode {
   explicit WorkerNode(Options options);
   ~WorkerNode();
 
+  // Returns when it has warmed up and takes requests.
   void Start();
   // Ends whatever runs and waits for its end.
   void Stop();

@@ -60,7 +60,8 @@ CallId SimulatedSystem::Submit(absl::Time when, CallSpec spec) {
   if (spec.deadline == absl::Time()) spec.deadline = when + absl::Minutes(10);
   world_.At(when, [this, id, &answer, spec = std::move(spec)]() mutable {
     answer.sent = spec.arrival = world_.now();
-    world_.After(spec.tokenize, [this, id, spec = std::move(spec)]() mutable {
+    const absl::Duration tokenize = spec.tokenize;
+    world_.After(tokenize, [this, id, spec = std::move(spec)]() mutable {
       Perform(router_->OnCall(id, std::move(spec), world_.now()));
     });
   });

@@ -61,3 +61,16 @@ fetch_buf() {
   cp "$python_env/bin/buf" "$buf.new"
   mv -f "$buf.new" "$buf"
 }
+
+# gRPC for Python, with its compiler of stubs: a test runs the README's Python snippet.
+python_grpc() {
+  "$python_env/bin/python" -c 'import grpc_tools' 2>/dev/null || locked tools fetch_python_grpc
+}
+
+fetch_python_grpc() {
+  say "fetching gRPC for Python, 9 MB"
+  pip_install setuptools==75.8.0 e3982f444617239225d675215d51f6ba05f845d4eec313da4418fdbb56fb27e3
+  pip_install protobuf==4.25.8 83e6e54e93d2b696a92cad6e6efc924f3850f82b52e1563778dfab8b355101b0
+  pip_install grpcio==1.62.3 c175b252d063af388523a397dbe8edbc4319761f5ee892a8a0f5890acc067362
+  pip_install grpcio-tools==1.62.3 7f2483ea232bd72d98a6dc6d7aefd97e5bc80b15cd909b9e356d6f3e326b6e43
+}
