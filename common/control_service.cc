@@ -65,8 +65,9 @@ grpc::ServerUnaryReactor* ControlService::ListWorkers(grpc::CallbackServerContex
                                                       const v1::ListWorkersRequest*,
                                                       v1::ListWorkersResponse* response) {
   absl::StatusOr<v1::ListWorkersResponse> workers = provider_->Workers();
+  const absl::Status status = workers.status();
   if (workers.ok()) *response = *std::move(workers);
-  return Answer(context, workers.status());
+  return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor* ControlService::Abort(grpc::CallbackServerContext* context,

@@ -1,3 +1,4 @@
+#include <memory>
 #include <string>
 
 #include "common/error_details.h"
@@ -26,6 +27,11 @@ class ControlTest : public testing::Test {
     const auto stub = grpc::health::v1::Health::NewStub(CreateChannel(address));
     const grpc::Status status = stub->Check(&context, request, &response);
     return status.ok() ? response.status() : HealthCheckResponse::SERVICE_UNKNOWN;
+  }
+  std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> WatchInference(grpc::ClientContext* context) {
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service("baton.v1.Inference");
+    return grpc::health::v1::Health::NewStub(CreateChannel(cluster_.address()))->Watch(context, request);
   }
   bool Abort(const std::string& request_id) {
     grpc::ClientContext context;
@@ -124,9 +130,7 @@ TEST_F(ControlTest, HealthFollowsTheDecodeWorkers) {
   }
   EXPECT_EQ(Health(cluster_.address(), "baton.v1.NoSuch"), HealthCheckResponse::SERVICE_UNKNOWN);
   grpc::ClientContext context;
-  grpc::health::v1::HealthCheckRequest request;
-  request.set_service("baton.v1.Inference");
-  const auto watch = grpc::health::v1::Health::NewStub(CreateChannel(cluster_.address()))->Watch(&context, request);
+  const auto watch = WatchInference(&context);
   HealthCheckResponse health;
   ASSERT_TRUE(watch->Read(&health));
   EXPECT_EQ(health.status(), HealthCheckResponse::SERVING);
@@ -158,6 +162,8 @@ TEST_F(ControlTest, ReflectionListsTheServices) {
 }
 
 TEST_F(ControlTest, DrainRefusesNewCallsAndLetsRunningOnesFinish) {
+  grpc::ClientContext watch_context;
+  const auto watch = WatchInference(&watch_context);
   model_.decode[0]->gate().Close();
   AnswerStream running(cluster_.inference(), Request("prompt: 'x' stopping { max_tokens: 20 ignore_eos: true }"));
   ASSERT_TRUE(running.Next().has_value()) << running.status();
@@ -167,14 +173,12 @@ TEST_F(ControlTest, DrainRefusesNewCallsAndLetsRunningOnesFinish) {
   ASSERT_TRUE(drain->Read(&state));
   EXPECT_EQ(state.requests_left(), 1);
   EXPECT_FALSE(state.drained());
+  HealthCheckResponse health;
+  while (health.status() != HealthCheckResponse::NOT_SERVING) ASSERT_TRUE(watch->Read(&health));
   // Refused from now on, with a reason that clients can act on.
-  Answer refused;
-  do {
-    refused = Stream(cluster_.inference(), Request("prompt: 'x' stopping { max_tokens: 1 }"));
-  } while (refused.status.ok());
+  const Answer refused = Stream(cluster_.inference(), Request("prompt: 'x' stopping { max_tokens: 1 }"));
   EXPECT_EQ(refused.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(ErrorReason(refused.status), "DRAINING");
-  EXPECT_EQ(Health(cluster_.address(), "baton.v1.Inference"), HealthCheckResponse::NOT_SERVING);
   model_.decode[0]->gate().Open();
   const Answer answer = running.Finish();
   EXPECT_TRUE(answer.status.ok()) << answer.status;
