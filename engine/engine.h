@@ -16,21 +16,22 @@
 
 namespace baton {
 
-// Which kernels a row runs through. Rows of a prompt are kPrefill wherever they run; sampled tokens, replayed ones too,
-// are kDecode.
+// Which kernels a row runs through. Rows of a prompt are kPrefill wherever they run; sampled tokens, replayed
+// ones too, are kDecode.
 enum class Phase : uint8_t { kPrefill, kDecode };
 
-// One sequence's part of a step: `tokens` are appended at `position`, their KV is written, and the last row may be
-// sampled. Everything pointed to outlives the step.
+// One sequence's part of a step: `tokens` are appended at `position`, their KV is written, and the last row
+// may be sampled. Everything pointed to outlives the step.
 struct SequenceStep {
   Phase phase = Phase::kPrefill;
-  absl::Span<const TokenId> tokens;   // [rows], at most KvPools::max_step_tokens
-  uint32_t position = 0;              // of tokens[0] in the sequence
+  absl::Span<const TokenId> tokens;  // [rows], at most KvPools::max_step_tokens
+  uint32_t position = 0;             // of tokens[0] in the sequence
   const SequenceKv* kv = nullptr;
-  Sampler* sampler = nullptr;         // null: the last row is not sampled
-  std::optional<uint32_t> logprobs;   // top n of the sampled token, 0 = its own only
+  Sampler* sampler = nullptr;               // null: the last row is not sampled
+  std::optional<uint32_t> logprobs;         // top n of the sampled token, 0 = its own only
   std::optional<uint32_t> prompt_logprobs;  // top n for what follows each row
-  std::optional<TokenId> next_token;  // what follows the last row, for its prompt logprobs; absent at the prompt's end
+  std::optional<TokenId>
+      next_token;  // what follows the last row, for its prompt logprobs; absent at the prompt's end
 };
 
 struct StepPlan {
@@ -55,7 +56,7 @@ struct StepResult {
 // What peers must agree on, and what they are told.
 struct EngineInfo {
   std::string model_name;
-  std::string fingerprint;     // weights, tokenizer, KV element type and layout; equal means KV may be exchanged
+  std::string fingerprint;  // weights, tokenizer, KV element type and layout; equal means KV may be exchanged
   std::string prefill_recipe;  // numeric recipe of each phase: equal ids give equal bits
   std::string decode_recipe;
   uint32_t vocab_size = 0;
@@ -70,13 +71,15 @@ struct EngineInfo {
 // Execute is called by one thread at a time; everything else is immutable or thread-safe.
 class Engine {
  public:
-  // Called on Execute's thread as soon as the KV of every row is in the pools for these layers and may be read there.
+  // Called on Execute's thread as soon as the KV of every row is in the pools for these layers and may be
+  // read there.
   using LayersDone = std::function<void(LayerRange)>;
 
   virtual ~Engine() = default;
   virtual const EngineInfo& info() const = 0;
   virtual KvPools& kv() const = 0;
-  // The same bits for a row whatever else is in the plan, however its prompt is cut into steps, whatever the threads.
+  // The same bits for a row whatever else is in the plan, however its prompt is cut into steps, whatever the
+  // threads.
   virtual StepResult Execute(const StepPlan& plan, const LayersDone& layers_done) = 0;
 };
 

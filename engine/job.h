@@ -5,8 +5,8 @@
 
 namespace baton {
 
-// One open leg on a worker, minted by the shell that owns the stream, never reused within a process. Rising, so that the
-// order of ids is the order of arrival.
+// One open leg on a worker, minted by the shell that owns the stream, never reused within a process. Rising,
+// so that the order of ids is the order of arrival.
 using LegId = uint64_t;
 
 // How loaded a worker is, as GetLoad reports it.

@@ -9,10 +9,12 @@
 namespace baton {
 namespace {
 
-absl::Status CheckIds(std::string_view field, const google::protobuf::RepeatedField<uint32_t>& ids, uint32_t vocab) {
+absl::Status CheckIds(std::string_view field, const google::protobuf::RepeatedField<uint32_t>& ids,
+                      uint32_t vocab) {
   for (int i = 0; i < ids.size(); ++i) {
     if (ids[i] >= vocab) {
-      return InvalidField(StrCat(field, "[", i, "]"), StrCat(ids[i], " is outside the vocabulary of ", vocab, " tokens"));
+      return InvalidField(StrCat(field, "[", i, "]"),
+                          StrCat(ids[i], " is outside the vocabulary of ", vocab, " tokens"));
     }
   }
   return absl::OkStatus();
@@ -36,7 +38,8 @@ SamplingParams ReadSampling(const v1::Sampling& sampling) {
   params.frequency_penalty = sampling.frequency_penalty();
   if (sampling.has_repetition_penalty()) params.repetition_penalty = sampling.repetition_penalty();
   params.seed = sampling.seed();
-  for (const auto& [id, bias] : sampling.logit_bias()) params.logit_bias.emplace_back(id, static_cast<float>(bias));
+  for (const auto& [id, bias] : sampling.logit_bias())
+    params.logit_bias.emplace_back(id, static_cast<float>(bias));
   return params;
 }
 
@@ -47,13 +50,15 @@ absl::StatusOr<SequenceSpec> ReadTokenRequest(const v1::TokenRequest& request, c
   if (request.max_tokens() < 1) return InvalidField("stopping.max_tokens", "0 is below 1");
   const uint64_t total = uint64_t{static_cast<uint32_t>(request.prompt_size())} + request.max_tokens();
   if (total > info.context_tokens) {
-    return InvalidField("stopping.max_tokens",
-                        StrCat("prompt of ", request.prompt_size(), " tokens + max_tokens ", request.max_tokens(), " = ",
-                               total, " is over the context of ", info.context_tokens, " tokens"));
+    return InvalidField(
+        "stopping.max_tokens",
+        StrCat("prompt of ", request.prompt_size(), " tokens + max_tokens ", request.max_tokens(), " = ",
+               total, " is over the context of ", info.context_tokens, " tokens"));
   }
   if (static_cast<uint32_t>(request.output_size()) >= request.max_tokens()) {
-    return InvalidField("output", StrCat(request.output_size(), " tokens leave nothing to sample of max_tokens ",
-                                         request.max_tokens()));
+    return InvalidField("output",
+                        StrCat(request.output_size(), " tokens leave nothing to sample of max_tokens ",
+                               request.max_tokens()));
   }
   RETURN_IF_ERROR(CheckIds("prompt", request.prompt(), info.vocab_size));
   RETURN_IF_ERROR(CheckIds("output", request.output(), info.vocab_size));

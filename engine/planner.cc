@@ -7,8 +7,8 @@ namespace baton {
 namespace {
 
 // Grants up to `budget` rows to the sequences at `order`, in that order; returns what is left of it.
-uint32_t Grant(const std::vector<PlannedSequence>& sequences, const std::vector<size_t>& order, uint32_t chunk_tokens,
-               uint32_t budget, std::vector<uint32_t>& rows) {
+uint32_t Grant(const std::vector<PlannedSequence>& sequences, const std::vector<size_t>& order,
+               uint32_t chunk_tokens, uint32_t budget, std::vector<uint32_t>& rows) {
   for (size_t i : order) {
     const uint32_t more = std::min(budget, std::min(sequences[i].prompt_left, chunk_tokens) - rows[i]);
     rows[i] += more;
@@ -54,10 +54,12 @@ ChunkBudget::ChunkBudget(absl::Duration target, uint32_t min_tokens, uint32_t ma
     : target_(target), min_tokens_(min_tokens), max_tokens_(max_tokens), budget_(max_tokens) {}
 
 void ChunkBudget::OnStep(uint32_t rows, absl::Duration took) {
-  // A small step says little about the cost of a large one: what every step costs would count as cost per row.
+  // A small step says little about the cost of a large one: what every step costs would count as cost per
+  // row.
   if (rows < min_tokens_ || took <= absl::ZeroDuration()) return;
   const double fitting = rows * absl::FDivDuration(target_, took);
-  // Shrinks at once, since the bound is for the others in the batch; grows slowly, since one fast step may be luck.
+  // Shrinks at once, since the bound is for the others in the batch; grows slowly, since one fast step may be
+  // luck.
   const double next = fitting < budget_ ? fitting : budget_ + std::min(fitting - budget_, budget_ / 8.0);
   budget_ = static_cast<uint32_t>(std::clamp<double>(next, min_tokens_, max_tokens_));
 }

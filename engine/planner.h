@@ -11,24 +11,26 @@ namespace baton {
 // What the planner may know of a sequence.
 struct PlannedSequence {
   uint32_t prompt_left = 0;  // prompt tokens not yet computed; 0 = the sequence decodes
-  uint32_t decode_rows = 0;  // with prompt_left == 0: rows it can use, 1 or, while it replays accepted tokens, more
+  uint32_t decode_rows =
+      0;  // with prompt_left == 0: rows it can use, 1 or, while it replays accepted tokens, more
 };
 
 struct PlannerLimits {
-  uint32_t token_budget = 512;     // rows of one step, all sequences together, at least 1
-  uint32_t chunk_tokens = 512;     // rows of one sequence
+  uint32_t token_budget = 512;  // rows of one step, all sequences together, at least 1
+  uint32_t chunk_tokens = 512;  // rows of one sequence
 };
 
-// Rows that each sequence gets in the next step, in the order of `sequences`, which is the order of arrival. A pure
-// function, the same for both services.
+// Rows that each sequence gets in the next step, in the order of `sequences`, which is the order of arrival.
+// A pure function, the same for both services.
 //
-// Every decoding sequence gets a row before any prompt gets one, so a prompt never stretches a decode step by more than
-// the budget. Of what is left, half goes to the oldest prompt, which thus always advances, and the other half to the
-// prompts with the fewest tokens left, which thus overtake a long one; what either half leaves over goes to the other.
+// Every decoding sequence gets a row before any prompt gets one, so a prompt never stretches a decode step by
+// more than the budget. Of what is left, half goes to the oldest prompt, which thus always advances, and the
+// other half to the prompts with the fewest tokens left, which thus overtake a long one; what either half
+// leaves over goes to the other.
 std::vector<uint32_t> PlanRows(const std::vector<PlannedSequence>& sequences, const PlannerLimits& limits);
 
-// Keeps a step within its bound in time by cutting the token budget: follows the measured time per row, so that a step of
-// budget() rows is expected to take `target`. Used by one thread.
+// Keeps a step within its bound in time by cutting the token budget: follows the measured time per row, so
+// that a step of budget() rows is expected to take `target`. Used by one thread.
 class ChunkBudget {
  public:
   // Budgets stay within [min_tokens, max_tokens]; the first one is `max_tokens`.

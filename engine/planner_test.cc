@@ -42,7 +42,8 @@ TEST(PlanRows, AReplayUsesManyRowsAfterEveryDecodeHasOne) {
 
 TEST(PlanRows, NeverPassesTheBudgetTheChunkOrWhatIsLeft) {
   for (uint32_t budget = 1; budget < 40; ++budget) {
-    const std::vector<PlannedSequence> sequences = {Prompt(7), Decoding(5), Prompt(33), Decoding(), Prompt(1)};
+    const std::vector<PlannedSequence> sequences = {Prompt(7), Decoding(5), Prompt(33), Decoding(),
+                                                    Prompt(1)};
     const std::vector<uint32_t> rows = PlanRows(sequences, {.token_budget = budget, .chunk_tokens = 16});
     EXPECT_LE(std::accumulate(rows.begin(), rows.end(), 0u), budget);
     for (size_t i = 0; i < rows.size(); ++i) {

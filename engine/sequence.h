@@ -19,14 +19,14 @@ struct SequenceSpec {
   std::vector<TokenId> output;  // already accepted: replayed, never sampled again
   SamplingParams sampling;
   std::vector<TokenId> stop_ids;
-  uint32_t max_tokens = 1;      // of the whole answer
+  uint32_t max_tokens = 1;  // of the whole answer
   std::optional<uint32_t> logprobs;
   std::optional<uint32_t> prompt_logprobs;
 };
 
-// One request's tokens, KV blocks and sampler on one worker, from its first prompt chunk to its last token. What is
-// computed always runs from the start: the KV of tokens [0, computed()) is in the pools. Owned by one job, used by one
-// thread at a time; must not be destroyed while a step that it is part of runs.
+// One request's tokens, KV blocks and sampler on one worker, from its first prompt chunk to its last token.
+// What is computed always runs from the start: the KV of tokens [0, computed()) is in the pools. Owned by one
+// job, used by one thread at a time; must not be destroyed while a step that it is part of runs.
 class Sequence {
  public:
   enum class Finish { kNone, kStop, kLength };
@@ -45,8 +45,8 @@ class Sequence {
   void Append(TokenId token);
 
   PlannedSequence Planned() const;
-  // The next `rows` tokens, sampled when they are the last known ones and `may_sample`. Valid until the next call that
-  // changes this sequence.
+  // The next `rows` tokens, sampled when they are the last known ones and `may_sample`. Valid until the next
+  // call that changes this sequence.
   SequenceStep MakeStep(uint32_t rows, bool may_sample);
   // The step of MakeStep(rows) ran; `sampled`, if any, becomes the next token.
   void OnStepDone(uint32_t rows, const std::optional<SampledToken>& sampled);

@@ -30,16 +30,20 @@ bool MergeAnswer(v1::GenerateStreamResponse* last, const v1::GenerateStreamRespo
   return true;
 }
 
-std::shared_ptr<StreamedAnswer> StreamedAnswer::Create(grpc::CallbackServerContext* context, size_t max_unread,
-                                                       std::function<void()> on_cancel) {
+std::shared_ptr<StreamedAnswer> StreamedAnswer::Create(grpc::CallbackServerContext* context,
+                                                       size_t max_unread, std::function<void()> on_cancel) {
   std::shared_ptr<StreamedAnswer> answer(new StreamedAnswer(context));
-  answer->stream_ = ServerStream<v1::GenerateStreamResponse>::Create(
-      {.max_queued = max_unread, .merge = MergeAnswer, .on_cancel = std::move(on_cancel), .on_done = [weak = std::weak_ptr(answer)] {
-         const std::shared_ptr<StreamedAnswer> done = weak.lock();
-         if (done == nullptr) return;
-         MutexLock lock(&done->mutex_);
-         done->context_ = nullptr;
-       }});
+  answer->stream_ =
+      ServerStream<v1::GenerateStreamResponse>::Create({.max_queued = max_unread,
+                                                        .merge = MergeAnswer,
+                                                        .on_cancel = std::move(on_cancel),
+                                                        .on_done = [weak = std::weak_ptr(answer)] {
+                                                          const std::shared_ptr<StreamedAnswer> done =
+                                                              weak.lock();
+                                                          if (done == nullptr) return;
+                                                          MutexLock lock(&done->mutex_);
+                                                          done->context_ = nullptr;
+                                                        }});
   return answer;
 }
 

@@ -21,7 +21,8 @@ bool MergeAnswer(v1::GenerateStreamResponse* last, const v1::GenerateStreamRespo
 // The answer of GenerateStream: deltas as they come, merged while the client is behind.
 class StreamedAnswer final : public ClientStream {
  public:
-  // `on_cancel` is called at most once, on a thread of gRPC. The context is touched only until the call is done.
+  // `on_cancel` is called at most once, on a thread of gRPC. The context is touched only until the call is
+  // done.
   static std::shared_ptr<StreamedAnswer> Create(grpc::CallbackServerContext* context, size_t max_unread,
                                                 std::function<void()> on_cancel);
   grpc::ServerWriteReactor<v1::GenerateStreamResponse>* reactor() { return stream_->reactor(); }
@@ -44,7 +45,8 @@ class StreamedAnswer final : public ClientStream {
 class WholeAnswer final : public grpc::ServerUnaryReactor {
  public:
   // `response` and `context` live until the call is done.
-  WholeAnswer(grpc::CallbackServerContext* context, v1::GenerateResponse* response, std::function<void()> on_cancel)
+  WholeAnswer(grpc::CallbackServerContext* context, v1::GenerateResponse* response,
+              std::function<void()> on_cancel)
       : context_(context), response_(response), on_cancel_(std::move(on_cancel)) {}
   // The sending end; used once.
   std::shared_ptr<ClientStream> MakeStream(DrainState::Work work);

@@ -6,8 +6,8 @@
 
 namespace baton {
 
-AnswerText::AnswerText(const Tokenizer* tokenizer, bool skip_special_tokens, std::vector<std::string> stop_strings,
-                       bool include_stop)
+AnswerText::AnswerText(const Tokenizer* tokenizer, bool skip_special_tokens,
+                       std::vector<std::string> stop_strings, bool include_stop)
     : detokenizer_(tokenizer, skip_special_tokens),
       stop_strings_(std::move(stop_strings)),
       include_stop_(include_stop) {}

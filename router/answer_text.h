@@ -10,8 +10,8 @@
 
 namespace baton {
 
-// The text of one answer: detokenizes, holds back what may become a stop string, and finds stop strings wherever they
-// begin, across tokens and across the handoff. Owned by one call, used by one thread at a time.
+// The text of one answer: detokenizes, holds back what may become a stop string, and finds stop strings
+// wherever they begin, across tokens and across the handoff. Owned by one call, used by one thread at a time.
 class AnswerText {
  public:
   // `tokenizer` outlives this.
@@ -19,7 +19,7 @@ class AnswerText {
              bool include_stop);
 
   struct Piece {
-    std::string text;             // released now
+    std::string text;                   // released now
     const std::string* stop = nullptr;  // the stop string that this token completed, if any
   };
 

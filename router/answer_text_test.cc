@@ -10,7 +10,8 @@ namespace baton {
 namespace {
 
 // What a client has received after each byte of `answer`, by "|", and what stopped it.
-std::string Feed(std::vector<std::string> stops, std::string_view answer, bool include_stop = false, size_t stop_after = 0) {
+std::string Feed(std::vector<std::string> stops, std::string_view answer, bool include_stop = false,
+                 size_t stop_after = 0) {
   const ByteTokenizer tokenizer;
   AnswerText text(&tokenizer, /*skip_special_tokens=*/true, std::move(stops), include_stop);
   std::string seen;
@@ -31,7 +32,11 @@ TEST(AnswerText, ReleasesEachCodePointWhenItIsWhole) {
 
 TEST(AnswerText, HoldsBackOnlyWhatMayBecomeAStopString) {
   EXPECT_EQ(Feed({"END"}, "aEbEND!"), "a||Eb|||| stopped by END");
-  EXPECT_EQ(Feed({"aab"}, "aaab"), "|" "|" "a|" "| stopped by aab");
+  EXPECT_EQ(Feed({"aab"}, "aaab"),
+            "|"
+            "|"
+            "a|"
+            "| stopped by aab");
   EXPECT_EQ(Feed({"END"}, "xEN"), "x|||EN");
 }
 

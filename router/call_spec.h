@@ -15,8 +15,8 @@ namespace baton {
 // One client call, read and checked: everything the router needs to serve it.
 struct CallSpec {
   std::string request_id;
-  std::vector<TokenId> prompt;    // never empty
-  v1::Sampling sampling;          // its seed is set
+  std::vector<TokenId> prompt;  // never empty
+  v1::Sampling sampling;        // its seed is set
   uint32_t max_tokens = 1;
   uint32_t min_tokens = 0;
   std::vector<TokenId> stop_ids;  // the model's end-of-answer tokens included, unless ignored
@@ -27,9 +27,9 @@ struct CallSpec {
   std::optional<uint32_t> prompt_logprobs;
   bool return_tokens = false;
   bool skip_special_tokens = true;
-  absl::Time arrival;             // read by the router
-  absl::Duration tokenize;        // part of what has passed since
-  absl::Time deadline;            // the client's, or the router's longest
+  absl::Time arrival;       // read by the router
+  absl::Duration tokenize;  // part of what has passed since
+  absl::Time deadline;      // the client's, or the router's longest
 };
 
 }  // namespace baton

@@ -4,8 +4,8 @@
 
 namespace baton {
 
-void CallTimeline::OnAttempt(const Pair& pair, const std::string& prefill_instance, const std::string& decode_instance,
-                             absl::Time now) {
+void CallTimeline::OnAttempt(const Pair& pair, const std::string& prefill_instance,
+                             const std::string& decode_instance, absl::Time now) {
   if (tokens_ == 0) queued_ += now - queued_since_;
   attempt_since_ = now;
   ++attempts_;
@@ -88,9 +88,9 @@ v1::Timings CallTimeline::Report(absl::Time now) const {
   timings.set_prefill_queue_ms(prefill_queue_ms_.value_or(0));
   timings.set_prefill_compute_ms(prefill_compute_ms_.value_or(0));
   timings.set_ttft_ms(ms(first_token_ - arrival_));
-  timings.set_network_ms(std::max(
-      0.0, timings.ttft_ms() - timings.tokenize_ms() - timings.router_queue_ms() - timings.reservation_ms() -
-               timings.prefill_queue_ms() - timings.prefill_compute_ms() - timings.lost_attempts_ms()));
+  timings.set_network_ms(std::max(0.0, timings.ttft_ms() - timings.tokenize_ms() - timings.router_queue_ms() -
+                                           timings.reservation_ms() - timings.prefill_queue_ms() -
+                                           timings.prefill_compute_ms() - timings.lost_attempts_ms()));
   if (tokens_ < 2) return timings;
 
   timings.set_tpot_ms(ms(last_token_ - first_token_) / (tokens_ - 1));

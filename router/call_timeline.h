@@ -12,8 +12,9 @@
 
 namespace baton {
 
-// When things happened to one call, on the router's clock, and what the workers reported of their own parts; from these come
-// the timings of the reply. Parts add up to the whole by construction, since network is what is left. Owned by one call.
+// When things happened to one call, on the router's clock, and what the workers reported of their own parts;
+// from these come the timings of the reply. Parts add up to the whole by construction, since network is what
+// is left. Owned by one call.
 class CallTimeline {
  public:
   CallTimeline(absl::Time arrival, absl::Duration tokenize) : arrival_(arrival), tokenize_(tokenize) {}
@@ -39,8 +40,8 @@ class CallTimeline {
   const absl::Time arrival_;
   const absl::Duration tokenize_;
   absl::Time queued_since_;
-  absl::Duration queued_;       // before the first token
-  absl::Duration lost_;         // likewise
+  absl::Duration queued_;  // before the first token
+  absl::Duration lost_;    // likewise
   absl::Time attempt_since_;
   uint32_t attempts_ = 0;
   Pair pair_;
@@ -60,7 +61,7 @@ class CallTimeline {
   std::optional<double> handoff_ms_;
   std::optional<double> decode_queue_ms_;
   std::optional<double> first_step_ms_;
-  double kv_bytes_ = 0;         // of all attempts that landed
+  double kv_bytes_ = 0;  // of all attempts that landed
   std::string transport_;
 };
 

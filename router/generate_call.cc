@@ -15,8 +15,9 @@ const google::protobuf::RepeatedPtrField<v1::LegToken> kNoPromptLogprobs;
 
 }  // namespace
 
-GenerateCall::GenerateCall(CallId id, CallSpec spec, const GenerateCallOptions* options, const Tokenizer* tokenizer,
-                           WorkerRegistry* registry, RandomSource* random, absl::Time now)
+GenerateCall::GenerateCall(CallId id, CallSpec spec, const GenerateCallOptions* options,
+                           const Tokenizer* tokenizer, WorkerRegistry* registry, RandomSource* random,
+                           absl::Time now)
     : id_(id),
       spec_(std::move(spec)),
       options_(options),
@@ -174,11 +175,12 @@ void GenerateCall::OnTokens(const v1::Tokens& tokens, absl::Time now, RouterActi
 }
 
 void GenerateCall::AcceptToken(uint32_t index, const v1::LegToken& token,
-                               const google::protobuf::RepeatedPtrField<v1::LegToken>& prompt_logprobs, absl::Time now,
-                               RouterActions& actions) {
+                               const google::protobuf::RepeatedPtrField<v1::LegToken>& prompt_logprobs,
+                               absl::Time now, RouterActions& actions) {
   if (index < accepted_.size()) return;  // the other leg was first
   if (index > accepted_.size() || token.id() >= tokenizer_->vocab_size()) {
-    FailAttempt(Leg::kDecode, absl::InternalError("a worker skipped a token or left the vocabulary"), now, actions);
+    FailAttempt(Leg::kDecode, absl::InternalError("a worker skipped a token or left the vocabulary"), now,
+                actions);
     return;
   }
   accepted_.push_back(token.id());
@@ -263,8 +265,8 @@ v1::Usage GenerateCall::usage() const {
   return usage;
 }
 
-void GenerateCall::Finish(v1::GenerateStreamResponse response, v1::Finish finish, std::optional<absl::Duration> gap,
-                          absl::Time now, RouterActions& actions) {
+void GenerateCall::Finish(v1::GenerateStreamResponse response, v1::Finish finish,
+                          std::optional<absl::Duration> gap, absl::Time now, RouterActions& actions) {
   finish_reason_ = finish.reason();
   *response.mutable_finish() = std::move(finish);
   *response.mutable_usage() = usage();
@@ -278,7 +280,8 @@ void GenerateCall::End(const absl::Status& status, absl::Time now, RouterActions
   const char* const phase = PhaseName(state_);
   state_ = State::kEnded;
   CloseLegs(actions);
-  actions.push_back(EndCall{id_, status, phase, spec_.request_id, finish_reason_, timeline_.Report(now), usage()});
+  actions.push_back(
+      EndCall{id_, status, phase, spec_.request_id, finish_reason_, timeline_.Report(now), usage()});
 }
 
 void GenerateCall::CloseLegs(RouterActions& actions) {
@@ -296,14 +299,15 @@ void GenerateCall::OnLegClosed(uint32_t attempt, Leg leg, const absl::Status& st
   if (!std::exchange(open.open, false)) return;
   open.assignment.Reset();
   if (leg == Leg::kPrefill && (status.ok() || attempt_.landed)) {
-    // With the prompt's last word said, decode alone carries on. One that ends without it has lost the request.
+    // With the prompt's last word said, decode alone carries on. One that ends without it has lost the
+    // request.
     if (status.ok() && state_ == State::kPrefilling && !attempt_.landed) {
       FailAttempt(leg, absl::UnavailableError("the prefill leg ended without a first token"), now, actions);
     }
     return;
   }
-  FailAttempt(leg, status.ok() ? absl::UnavailableError("the decode leg ended before the answer") : status, now,
-              actions);
+  FailAttempt(leg, status.ok() ? absl::UnavailableError("the decode leg ended before the answer") : status,
+              now, actions);
 }
 
 void GenerateCall::FailAttempt(Leg leg, const absl::Status& status, absl::Time now, RouterActions& actions) {
@@ -318,7 +322,8 @@ void GenerateCall::FailAttempt(Leg leg, const absl::Status& status, absl::Time n
     suspect_pairs_.emplace_back(attempt_.prefill.worker, attempt_.decode.worker);
   } else if (after == AfterLeg::kRetry) {
     lost_instances_.insert(blamed.instance_id);
-    registry_->OnLost(blamed.worker, blamed.instance_id, StrCat("a leg to it ended: ", absl::StatusCodeToString(status.code())));
+    registry_->OnLost(blamed.worker, blamed.instance_id,
+                      StrCat("a leg to it ended: ", absl::StatusCodeToString(status.code())));
     suspects_.push_back(blamed.worker);
   }
   if (after == AfterLeg::kRetry) ++lost_attempts_;
@@ -390,11 +395,13 @@ void GenerateCall::OnTimer(absl::Time now, RouterActions& actions) {
 
 absl::Status GenerateCall::CheckInvariants() const {
   const bool legs = attempt_.prefill.open || attempt_.decode.open;
-  if ((queued() || ended()) && legs) return absl::InternalError(StrCat("call ", id_, " has legs it should not have"));
+  if ((queued() || ended()) && legs)
+    return absl::InternalError(StrCat("call ", id_, " has legs it should not have"));
   if (!queued() && !ended() && !attempt_.decode.open) {
     return absl::InternalError(StrCat("call ", id_, " runs without a decode leg"));
   }
-  if (accepted_.size() > spec_.max_tokens) return absl::InternalError(StrCat("call ", id_, " has too many tokens"));
+  if (accepted_.size() > spec_.max_tokens)
+    return absl::InternalError(StrCat("call ", id_, " has too many tokens"));
   return absl::OkStatus();
 }
 

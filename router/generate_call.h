@@ -23,25 +23,26 @@
 namespace baton {
 
 struct GenerateCallOptions {
-  absl::Duration leg_silence = absl::Seconds(3);       // a leg without a message for this long is lost
-  absl::Duration queue_limit = absl::Seconds(60);      // the longest wait for a pair, before the first token
-  absl::Duration worker_wait = absl::Seconds(5);       // the longest wait while no decode worker serves
+  absl::Duration leg_silence = absl::Seconds(3);   // a leg without a message for this long is lost
+  absl::Duration queue_limit = absl::Seconds(60);  // the longest wait for a pair, before the first token
+  absl::Duration worker_wait = absl::Seconds(5);   // the longest wait while no decode worker serves
   absl::Duration requeue_delay = absl::Milliseconds(10);
-  uint32_t max_lost_workers = 2;    // a request that was computed on so many lost workers may be the cause
-  uint32_t max_lost_attempts = 4;   // for whatever reason, refusals for want of room excepted
+  uint32_t max_lost_workers = 2;   // a request that was computed on so many lost workers may be the cause
+  uint32_t max_lost_attempts = 4;  // for whatever reason, refusals for want of room excepted
 };
 
-// One request, from its admission to its last message. A state machine without thread, socket or clock: it takes events
-// and appends actions. Belongs to the router's executor; owned by Router.
+// One request, from its admission to its last message. A state machine without thread, socket or clock: it
+// takes events and appends actions. Belongs to the router's executor; owned by Router.
 //
 //   QUEUED --OnPair--> RESERVING --Reserved--> PREFILLING --token 0--> DECODING --last token--> ENDED
 //     ^                (decode leg)            (both legs)             (decode leg)
 //     |                    |                       |                       |
 //     +---- a leg ends, is silent or refuses: both legs are ended, a new attempt replays the accepted tokens
 //
-// Every token has its index in the answer; the call takes each index once, in order, from whichever leg brings it first.
-// With the handoff committed (Landed) the prefill leg's outcome no longer matters. The stop conditions are decided here, so
-// an answer ends the same way wherever its tokens come from; whatever legs are still open then are cancelled.
+// Every token has its index in the answer; the call takes each index once, in order, from whichever leg
+// brings it first. With the handoff committed (Landed) the prefill leg's outcome no longer matters. The stop
+// conditions are decided here, so an answer ends the same way wherever its tokens come from; whatever legs
+// are still open then are cancelled.
 class GenerateCall {
  public:
   // The pointers outlive the call.
@@ -56,9 +57,11 @@ class GenerateCall {
   void OnNoWorker(absl::Time now, RouterActions& actions);
   void OnTooLarge(uint64_t largest_tokens, absl::Time now, RouterActions& actions);
 
-  void OnPrefillEvent(uint32_t attempt, const v1::PrefillEvent& event, absl::Time now, RouterActions& actions);
+  void OnPrefillEvent(uint32_t attempt, const v1::PrefillEvent& event, absl::Time now,
+                      RouterActions& actions);
   void OnDecodeEvent(uint32_t attempt, const v1::DecodeEvent& event, absl::Time now, RouterActions& actions);
-  void OnLegClosed(uint32_t attempt, Leg leg, const absl::Status& status, absl::Time now, RouterActions& actions);
+  void OnLegClosed(uint32_t attempt, Leg leg, const absl::Status& status, absl::Time now,
+                   RouterActions& actions);
 
   // The client has gone (CANCELLED), or an operator aborts (ABORTED).
   void End(const absl::Status& status, absl::Time now, RouterActions& actions);
@@ -82,7 +85,7 @@ class GenerateCall {
 
   struct OpenLeg {
     bool open = false;
-    absl::Time heard;      // the latest message
+    absl::Time heard;  // the latest message
     std::string worker;
     std::string instance_id;
     Assignment assignment;
@@ -106,11 +109,12 @@ class GenerateCall {
                    RouterActions& actions);
   // How the answer ends with its latest token, if it does; adds what is released of its text.
   std::optional<v1::Finish> FinishAfter(TokenId token, std::string& text);
-  v1::GenerateStreamResponse DescribeToken(uint32_t index, const v1::LegToken& token,
-                                           const google::protobuf::RepeatedPtrField<v1::LegToken>& prompt_logprobs) const;
+  v1::GenerateStreamResponse DescribeToken(
+      uint32_t index, const v1::LegToken& token,
+      const google::protobuf::RepeatedPtrField<v1::LegToken>& prompt_logprobs) const;
   v1::PositionLogprobs DescribeLogprobs(const v1::LegToken& token) const;
-  void Finish(v1::GenerateStreamResponse response, v1::Finish finish, std::optional<absl::Duration> gap, absl::Time now,
-              RouterActions& actions);
+  void Finish(v1::GenerateStreamResponse response, v1::Finish finish, std::optional<absl::Duration> gap,
+              absl::Time now, RouterActions& actions);
 
   // The attempt cannot go on: it is ended, and the call queues again or ends with the status.
   void FailAttempt(Leg leg, const absl::Status& status, absl::Time now, RouterActions& actions);
@@ -128,7 +132,7 @@ class GenerateCall {
   RandomSource* const random_;
 
   State state_ = State::kQueued;
-  absl::Time not_before_;          // when it may be given a pair (again)
+  absl::Time not_before_;  // when it may be given a pair (again)
   Attempt attempt_;
   uint32_t lost_attempts_ = 0;
   std::set<std::string> lost_instances_;

@@ -181,7 +181,7 @@ TEST_F(GenerateCallTest, BeforeThatItCostsAnAttemptThatReplaysWhatTheClientHas) 
   EXPECT_EQ(second.request().output_size(), 1);
   EXPECT_NE(second.attempt().transfer_id(), Of<OpenDecodeLeg>().front().request.attempt().transfer_id());
   Reserved(1);
-  Tokens(1, {'q'});     // of the lost attempt
+  Tokens(1, {'q'});  // of the lost attempt
   Tokens(1, {'y'}, 1);
   EXPECT_EQ(Text(), "xy");
 }

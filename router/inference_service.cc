@@ -21,7 +21,8 @@ absl::Status Parse(const grpc::ByteBuffer& buffer, google::protobuf::Message* me
   if (!buffer.Dump(&slices).ok()) return absl::InvalidArgumentError("the request cannot be read");
   std::string bytes;
   bytes.reserve(buffer.Length());
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  for (const grpc::Slice& slice : slices)
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   return ParseMessage(bytes, message);
 }
 
@@ -33,25 +34,29 @@ grpc::ServerUnaryReactor* FinishUnary(grpc::CallbackServerContext* context, cons
 
 }  // namespace
 
-InferenceService::InferenceService(Options options, const Parts& parts) : options_(std::move(options)), parts_(parts) {
+InferenceService::InferenceService(Options options, const Parts& parts)
+    : options_(std::move(options)), parts_(parts) {
   using grpc::ByteBuffer;
   using grpc::CallbackServerContext;
   using grpc::internal::CallbackServerStreamingHandler;
   using grpc::internal::CallbackUnaryHandler;
   // In the order of the methods in the .proto.
-  MarkMethodCallback(0, new CallbackUnaryHandler<ByteBuffer, v1::GenerateResponse>(
-                            [this](CallbackServerContext* context, const ByteBuffer* request,
-                                   v1::GenerateResponse* response) { return Generate(context, request, response); }));
+  MarkMethodCallback(
+      0, new CallbackUnaryHandler<ByteBuffer, v1::GenerateResponse>(
+             [this](CallbackServerContext* context, const ByteBuffer* request,
+                    v1::GenerateResponse* response) { return Generate(context, request, response); }));
   MarkMethodCallback(1, new CallbackServerStreamingHandler<ByteBuffer, v1::GenerateStreamResponse>(
                             [this](CallbackServerContext* context, const ByteBuffer* request) {
                               return GenerateStream(context, request);
                             }));
-  MarkMethodCallback(2, new CallbackUnaryHandler<ByteBuffer, v1::TokenizeResponse>(
-                            [this](CallbackServerContext* context, const ByteBuffer* request,
-                                   v1::TokenizeResponse* response) { return Tokenize(context, request, response); }));
-  MarkMethodCallback(3, new CallbackUnaryHandler<ByteBuffer, v1::DetokenizeResponse>(
-                            [this](CallbackServerContext* context, const ByteBuffer* request,
-                                   v1::DetokenizeResponse* response) { return Detokenize(context, request, response); }));
+  MarkMethodCallback(
+      2, new CallbackUnaryHandler<ByteBuffer, v1::TokenizeResponse>(
+             [this](CallbackServerContext* context, const ByteBuffer* request,
+                    v1::TokenizeResponse* response) { return Tokenize(context, request, response); }));
+  MarkMethodCallback(
+      3, new CallbackUnaryHandler<ByteBuffer, v1::DetokenizeResponse>(
+             [this](CallbackServerContext* context, const ByteBuffer* request,
+                    v1::DetokenizeResponse* response) { return Detokenize(context, request, response); }));
 }
 
 absl::StatusOr<InferenceService::Admitted> InferenceService::Admit(grpc::CallbackServerContext* context,
@@ -62,7 +67,8 @@ absl::StatusOr<InferenceService::Admitted> InferenceService::Admit(grpc::Callbac
   if (!request.has_request_id()) request.set_request_id(NewRequestId(*parts_.random));
   ASSIGN_OR_RETURN(DrainState::Work work, parts_.drain->Admit());
   const RouterLoop::Board board = parts_.loop->board();
-  const uint32_t context_tokens = board.can_serve ? board.model.context_tokens() : parts_.model->context_tokens();
+  const uint32_t context_tokens =
+      board.can_serve ? board.model.context_tokens() : parts_.model->context_tokens();
   ASSIGN_OR_RETURN(CallSpec spec, ReadRequest(request, *parts_.model, context_tokens, options_.limits,
                                               parts_.random->Next(), absl::Now()));
   context->AddInitialMetadata("x-request-id", spec.request_id);
@@ -72,15 +78,15 @@ absl::StatusOr<InferenceService::Admitted> InferenceService::Admit(grpc::Callbac
   return Admitted{std::move(spec), std::move(work)};
 }
 
-grpc::ServerUnaryReactor* InferenceService::Generate(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+grpc::ServerUnaryReactor* InferenceService::Generate(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request,
                                                      v1::GenerateResponse* response) {
   absl::StatusOr<Admitted> admitted = Admit(context, *request);
   if (!admitted.ok()) return FinishUnary(context, admitted.status());
   response->set_request_id(admitted->spec.request_id);
   response->set_model(parts_.model->name());
   const CallId call = parts_.loop->NewCall();
-  auto* answer =
-      new WholeAnswer(context, response, [loop = parts_.loop, call] { loop->ClientGone(call); });
+  auto* answer = new WholeAnswer(context, response, [loop = parts_.loop, call] { loop->ClientGone(call); });
   parts_.loop->Start(call, std::move(admitted->spec), answer->MakeStream(std::move(admitted->work)));
   return answer;
 }
@@ -101,7 +107,8 @@ grpc::ServerWriteReactor<v1::GenerateStreamResponse>* InferenceService::Generate
   return reactor;
 }
 
-grpc::ServerUnaryReactor* InferenceService::Tokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+grpc::ServerUnaryReactor* InferenceService::Tokenize(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* bytes,
                                                      v1::TokenizeResponse* response) {
   const auto tokenize = [&]() -> absl::Status {
     v1::TokenizeRequest request;
@@ -130,7 +137,8 @@ grpc::ServerUnaryReactor* InferenceService::Tokenize(grpc::CallbackServerContext
 }
 
 grpc::ServerUnaryReactor* InferenceService::Detokenize(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* bytes, v1::DetokenizeResponse* response) {
+                                                       const grpc::ByteBuffer* bytes,
+                                                       v1::DetokenizeResponse* response) {
   const auto detokenize = [&]() -> absl::Status {
     v1::DetokenizeRequest request;
     RETURN_IF_ERROR(Parse(*bytes, &request));

@@ -16,14 +16,16 @@
 
 namespace baton {
 
-// baton.v1.Inference: reads and checks calls on gRPC's threads, tokenizes there, and hands them to the router's loop. Every
-// method takes bytes and parses them itself: see parse_message.h. Outlives the server that it is registered with.
+// baton.v1.Inference: reads and checks calls on gRPC's threads, tokenizes there, and hands them to the
+// router's loop. Every method takes bytes and parses them itself: see parse_message.h. Outlives the server
+// that it is registered with.
 class InferenceService final : public v1::Inference::Service {
  public:
   struct Options {
     RequestLimits limits;
-    absl::Duration longest_request = absl::Minutes(10);  // the deadline of calls that bring none, or a later one
-    uint32_t max_unread_messages = 64;                    // of a stream whose client does not read, each of many tokens
+    absl::Duration longest_request =
+        absl::Minutes(10);              // the deadline of calls that bring none, or a later one
+    uint32_t max_unread_messages = 64;  // of a stream whose client does not read, each of many tokens
   };
   // What outlives the service. `random` is safe to call from any thread.
   struct Parts {

@@ -13,8 +13,9 @@
 
 namespace baton {
 
-// One leg as the router holds it: a server stream that is read message by message. A shell: events go to the callbacks, on
-// threads of gRPC, one at a time. What may wait unread in the router is bounded by the length of an answer.
+// One leg as the router holds it: a server stream that is read message by message. A shell: events go to the
+// callbacks, on threads of gRPC, one at a time. What may wait unread in the router is bounded by the length
+// of an answer.
 //
 // Lifetime: the call holds a reference until gRPC is done with it.
 template <typename Event>
@@ -26,7 +27,8 @@ class LegClient final : public grpc::ClientReadReactor<Event> {
     std::function<void(absl::Status status)> on_closed;
   };
 
-  // `open` starts the call on the stub: stub->async()->Decode(context, &request, reactor), and keeps the request alive.
+  // `open` starts the call on the stub: stub->async()->Decode(context, &request, reactor), and keeps the
+  // request alive.
   static std::shared_ptr<LegClient> Open(absl::Duration time_left, Callbacks callbacks,
                                          const std::function<void(grpc::ClientContext*, LegClient*)>& open) {
     std::shared_ptr<LegClient> leg(new LegClient(std::move(callbacks)));

@@ -29,10 +29,12 @@ absl::StatusOr<LogOptions> MakeLogOptions(const RouterProgramOptions& options) {
 }
 
 absl::Status Run(const RouterProgramOptions& options) {
-  if (options.model.empty()) return absl::InvalidArgumentError("--model is needed: the GGUF file that the workers serve");
+  if (options.model.empty())
+    return absl::InvalidArgumentError("--model is needed: the GGUF file that the workers serve");
   RETURN_IF_ERROR(CheckWorkerList(options.watch.prefill));
   RETURN_IF_ERROR(CheckWorkerList(options.watch.decode));
-  if (options.watch.decode.empty()) return absl::InvalidArgumentError("--decode is empty: at least one worker is needed");
+  if (options.watch.decode.empty())
+    return absl::InvalidArgumentError("--decode is empty: at least one worker is needed");
 
   ASSIGN_OR_RETURN(const LogOptions log_options, MakeLogOptions(options));
   ASSIGN_OR_RETURN(const std::unique_ptr<ProcessLog> log, ProcessLog::Start(log_options));
@@ -49,8 +51,9 @@ absl::Status Run(const RouterProgramOptions& options) {
   }
   ASSIGN_OR_RETURN(
       const std::unique_ptr<RouterServer> server,
-      RouterServer::Start(options.server, options.router, options.inference, options.watch,
-                          {.model = model.get(), .clock = &clock, .random = &random, .metrics = &metrics, .drain = &drain}));
+      RouterServer::Start(
+          options.server, options.router, options.inference, options.watch,
+          {.model = model.get(), .clock = &clock, .random = &random, .metrics = &metrics, .drain = &drain}));
   Log(LogLevel::kInfo, "ready",
       {{"role", "router"},
        {"address", server->address().ToString()},

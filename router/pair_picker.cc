@@ -12,13 +12,16 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 
 bool HasRoom(const WorkerSnapshot& decode, uint32_t total_tokens) {
   return decode.assigned_requests < decode.max_running &&
-         decode.assigned_tokens + RoundUpToBlocks(total_tokens, decode.block_tokens) <= decode.kv_capacity_tokens;
+         decode.assigned_tokens + RoundUpToBlocks(total_tokens, decode.block_tokens) <=
+             decode.kv_capacity_tokens;
 }
 
 // Lower is better.
 auto DecodeScore(const WorkerSnapshot& worker, const PairRequest& request) {
-  const double used = static_cast<double>(worker.assigned_tokens) / static_cast<double>(worker.kv_capacity_tokens);
-  return std::make_tuple(Contains(request.suspects, worker.name), worker.assigned_requests, used, worker.last_assigned);
+  const double used =
+      static_cast<double>(worker.assigned_tokens) / static_cast<double>(worker.kv_capacity_tokens);
+  return std::make_tuple(Contains(request.suspects, worker.name), worker.assigned_requests, used,
+                         worker.last_assigned);
 }
 
 auto PrefillScore(const WorkerSnapshot& worker, const std::string& decode, const PairRequest& request) {
@@ -38,14 +41,16 @@ PrefillChoice ChoosePrefill(const std::vector<WorkerSnapshot>& workers, const Wo
                             const PairRequest& request, const PickerOptions& options) {
   PrefillChoice choice;
   for (const WorkerSnapshot& worker : workers) {
-    if (worker.role != v1::ROLE_PREFILL || !worker.serving || worker.fingerprint != decode.fingerprint) continue;
+    if (worker.role != v1::ROLE_PREFILL || !worker.serving || worker.fingerprint != decode.fingerprint)
+      continue;
     if (request.prompt_tokens > worker.kv_capacity_tokens) continue;
     choice.any = true;
     const auto score = PrefillScore(worker, decode.name, request);
     choice.all_suspect = choice.all_suspect && std::get<0>(score) > 0;
     const bool idle = worker.assigned_tokens == 0;
     if (!idle && worker.assigned_tokens + request.prompt_tokens > options.prefill_depth_tokens) continue;
-    if (choice.best == nullptr || score < PrefillScore(*choice.best, decode.name, request)) choice.best = &worker;
+    if (choice.best == nullptr || score < PrefillScore(*choice.best, decode.name, request))
+      choice.best = &worker;
   }
   return choice;
 }
@@ -56,7 +61,8 @@ uint64_t RoundUpToBlocks(uint64_t tokens, uint32_t block_tokens) {
   return (tokens + block_tokens - 1) / block_tokens * block_tokens;
 }
 
-PickResult PickPair(const std::vector<WorkerSnapshot>& workers, const PairRequest& request, const PickerOptions& options) {
+PickResult PickPair(const std::vector<WorkerSnapshot>& workers, const PairRequest& request,
+                    const PickerOptions& options) {
   PickResult result;
   const WorkerSnapshot* decode = nullptr;
   for (const WorkerSnapshot& worker : workers) {

@@ -16,16 +16,18 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::UnknownField;
 using google::protobuf::UnknownFieldSet;
 
-// The path of the first text field below `fields`, a message of type `descriptor`, that is not UTF-8; empty when there is
-// none or the bytes do not parse.
-std::string FindBadText(const UnknownFieldSet& fields, const Descriptor& descriptor, const std::string& path) {
+// The path of the first text field below `fields`, a message of type `descriptor`, that is not UTF-8; empty
+// when there is none or the bytes do not parse.
+std::string FindBadText(const UnknownFieldSet& fields, const Descriptor& descriptor,
+                        const std::string& path) {
   std::map<int, int> seen;
   for (int i = 0; i < fields.field_count(); ++i) {
     const UnknownField& value = fields.field(i);
     const FieldDescriptor* field = descriptor.FindFieldByNumber(value.number());
     if (field == nullptr || value.type() != UnknownField::TYPE_LENGTH_DELIMITED) continue;
     const int index = seen[value.number()]++;
-    const std::string name = field->is_repeated() ? StrCat(path, field->name(), "[", index, "]") : path + field->name();
+    const std::string name =
+        field->is_repeated() ? StrCat(path, field->name(), "[", index, "]") : path + field->name();
     if (field->type() == FieldDescriptor::TYPE_STRING && !IsValidUtf8(value.length_delimited())) return name;
     if (field->type() != FieldDescriptor::TYPE_MESSAGE) continue;
     UnknownFieldSet inner;
@@ -44,7 +46,8 @@ absl::Status ParseMessage(const std::string& bytes, google::protobuf::Message* m
     const std::string bad = FindBadText(fields, *message->GetDescriptor(), "");
     if (!bad.empty()) return InvalidField(bad, "is not UTF-8");
   }
-  return absl::InvalidArgumentError(StrCat("the request is not a well-formed ", message->GetDescriptor()->full_name()));
+  return absl::InvalidArgumentError(
+      StrCat("the request is not a well-formed ", message->GetDescriptor()->full_name()));
 }
 
 }  // namespace baton

@@ -27,7 +27,8 @@ TEST(ParseMessage, TakesWhatIsWellFormed) {
 TEST(ParseMessage, NamesTheFieldThatIsNotUtf8) {
   EXPECT_EQ(Refusal(Field(3, "\xFF")), "prompt: is not UTF-8");
   EXPECT_EQ(Refusal(Field(7, Field(3, "ok") + Field(3, "\xC3"))), "stopping.stop[1]: is not UTF-8");
-  EXPECT_EQ(Refusal(Field(5, Field(1, Field(1, "user") + Field(2, "\x80")))), "chat.messages[0].content: is not UTF-8");
+  EXPECT_EQ(Refusal(Field(5, Field(1, Field(1, "user") + Field(2, "\x80")))),
+            "chat.messages[0].content: is not UTF-8");
 }
 
 TEST(ParseMessage, SaysThatTheMessageIsMalformed) {

@@ -26,9 +26,12 @@ constexpr SamplingRange kSamplingRanges[] = {
     {"sampling.temperature", &v1::Sampling::has_temperature, &v1::Sampling::temperature, 0, 100},
     {"sampling.top_p", &v1::Sampling::has_top_p, &v1::Sampling::top_p, 0, 1, true},
     {"sampling.min_p", &v1::Sampling::has_min_p, &v1::Sampling::min_p, 0, 1},
-    {"sampling.presence_penalty", &v1::Sampling::has_presence_penalty, &v1::Sampling::presence_penalty, -2, 2},
-    {"sampling.frequency_penalty", &v1::Sampling::has_frequency_penalty, &v1::Sampling::frequency_penalty, -2, 2},
-    {"sampling.repetition_penalty", &v1::Sampling::has_repetition_penalty, &v1::Sampling::repetition_penalty, 0, 10, true},
+    {"sampling.presence_penalty", &v1::Sampling::has_presence_penalty, &v1::Sampling::presence_penalty, -2,
+     2},
+    {"sampling.frequency_penalty", &v1::Sampling::has_frequency_penalty, &v1::Sampling::frequency_penalty, -2,
+     2},
+    {"sampling.repetition_penalty", &v1::Sampling::has_repetition_penalty, &v1::Sampling::repetition_penalty,
+     0, 10, true},
 };
 
 absl::Status OverLimit(std::string_view field, uint64_t count, std::string_view of, uint64_t limit) {
@@ -43,15 +46,16 @@ bool Within(double value, const SamplingRange& range) {
 absl::Status CheckSampling(const v1::Sampling& sampling, uint32_t vocab_size, const RequestLimits& limits) {
   for (const SamplingRange& range : kSamplingRanges) {
     if (!(sampling.*range.has)() || Within((sampling.*range.get)(), range)) continue;
-    return InvalidField(range.field, StrCat((sampling.*range.get)(), " is not in ", range.above_low ? "(" : "[", range.low,
-                                            ", ", range.high, "]"));
+    return InvalidField(range.field, StrCat((sampling.*range.get)(), " is not in ",
+                                            range.above_low ? "(" : "[", range.low, ", ", range.high, "]"));
   }
   if (static_cast<uint32_t>(sampling.logit_bias_size()) > limits.max_logit_bias) {
     return OverLimit("sampling.logit_bias", sampling.logit_bias_size(), "entries", limits.max_logit_bias);
   }
   for (const auto& [id, bias] : sampling.logit_bias()) {
     const std::string field = StrCat("sampling.logit_bias[", id, "]");
-    if (id >= vocab_size) return InvalidField(field, StrCat("is outside the vocabulary of ", vocab_size, " tokens"));
+    if (id >= vocab_size)
+      return InvalidField(field, StrCat("is outside the vocabulary of ", vocab_size, " tokens"));
     if (!(bias >= -100 && bias <= 100)) return InvalidField(field, StrCat(bias, " is not in [-100, 100]"));
   }
   return absl::OkStatus();
@@ -64,7 +68,8 @@ absl::Status CheckRequestId(const std::string& id, const RequestLimits& limits) 
   }
   // It travels in header metadata.
   const bool printable = std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c <= '~'; });
-  return printable ? absl::OkStatus() : InvalidField("request_id", "holds other characters than printable ASCII");
+  return printable ? absl::OkStatus()
+                   : InvalidField("request_id", "holds other characters than printable ASCII");
 }
 
 absl::Status ReadStopping(const v1::Stopping& stopping, uint32_t vocab_size, const Tokenizer& tokenizer,
@@ -81,7 +86,8 @@ absl::Status ReadStopping(const v1::Stopping& stopping, uint32_t vocab_size, con
     spec.stop_strings.push_back(stop);
   }
   if (static_cast<uint32_t>(stopping.stop_token_ids_size()) > limits.max_stop_tokens) {
-    return OverLimit("stopping.stop_token_ids", stopping.stop_token_ids_size(), "ids", limits.max_stop_tokens);
+    return OverLimit("stopping.stop_token_ids", stopping.stop_token_ids_size(), "ids",
+                     limits.max_stop_tokens);
   }
   RETURN_IF_ERROR(CheckTokenIds("stopping.stop_token_ids", stopping.stop_token_ids(), vocab_size));
   spec.stop_ids.assign(stopping.stop_token_ids().begin(), stopping.stop_token_ids().end());
@@ -92,7 +98,8 @@ absl::Status ReadStopping(const v1::Stopping& stopping, uint32_t vocab_size, con
   spec.include_stop = stopping.include_stop();
   if (stopping.has_time_limit_ms()) {
     const double ms = stopping.time_limit_ms();
-    if (!(ms > 0) || std::isinf(ms)) return InvalidField("stopping.time_limit_ms", StrCat(ms, " is not a time above 0"));
+    if (!(ms > 0) || std::isinf(ms))
+      return InvalidField("stopping.time_limit_ms", StrCat(ms, " is not a time above 0"));
     spec.time_limit = absl::Milliseconds(ms);
   }
   return absl::OkStatus();
@@ -102,18 +109,22 @@ absl::Status ReadLengths(const v1::Stopping& stopping, uint32_t context_tokens, 
                          CallSpec& spec) {
   const uint64_t prompt = spec.prompt.size();
   if (prompt >= context_tokens) {
-    return InvalidField("prompt", StrCat(prompt, " tokens leave no room in the context of ", context_tokens, " tokens"));
+    return InvalidField(
+        "prompt", StrCat(prompt, " tokens leave no room in the context of ", context_tokens, " tokens"));
   }
   const uint32_t room = context_tokens - static_cast<uint32_t>(prompt);
-  spec.max_tokens = stopping.has_max_tokens() ? stopping.max_tokens() : std::min(limits.default_max_tokens, room);
+  spec.max_tokens =
+      stopping.has_max_tokens() ? stopping.max_tokens() : std::min(limits.default_max_tokens, room);
   if (spec.max_tokens < 1) return InvalidField("stopping.max_tokens", "0 is below 1");
   if (spec.max_tokens > room) {
-    return InvalidField("stopping.max_tokens", StrCat(spec.max_tokens, " with a prompt of ", prompt,
-                                                      " tokens is over the context of ", context_tokens, " tokens"));
+    return InvalidField("stopping.max_tokens",
+                        StrCat(spec.max_tokens, " with a prompt of ", prompt,
+                               " tokens is over the context of ", context_tokens, " tokens"));
   }
   spec.min_tokens = stopping.min_tokens();
   if (spec.min_tokens > spec.max_tokens) {
-    return InvalidField("stopping.min_tokens", StrCat(spec.min_tokens, " is above max_tokens ", spec.max_tokens));
+    return InvalidField("stopping.min_tokens",
+                        StrCat(spec.min_tokens, " is above max_tokens ", spec.max_tokens));
   }
   return absl::OkStatus();
 }
@@ -137,7 +148,8 @@ absl::StatusOr<std::vector<TokenId>> ReadInput(const v1::GenerateRequest& reques
   switch (request.input_case()) {
     case v1::GenerateRequest::kPrompt:
       if (request.prompt().empty()) return InvalidField("prompt", "is empty");
-      return model.tokenizer().Encode({{request.prompt(), request.parse_control_tokens()}}, /*add_special=*/true);
+      return model.tokenizer().Encode({{request.prompt(), request.parse_control_tokens()}},
+                                      /*add_special=*/true);
     case v1::GenerateRequest::kTokens:
       if (request.tokens().ids().empty()) return InvalidField("tokens.ids", "is empty");
       RETURN_IF_ERROR(CheckTokenIds("tokens.ids", request.tokens().ids(), model.tokenizer().vocab_size()));
@@ -158,20 +170,23 @@ absl::Status CheckTokenIds(std::string_view field, const google::protobuf::Repea
                            uint32_t vocab) {
   for (int i = 0; i < ids.size(); ++i) {
     if (ids[i] < vocab) continue;
-    return InvalidField(StrCat(field, "[", i, "]"), StrCat(ids[i], " is outside the vocabulary of ", vocab, " tokens"));
+    return InvalidField(StrCat(field, "[", i, "]"),
+                        StrCat(ids[i], " is outside the vocabulary of ", vocab, " tokens"));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckModelName(bool has_name, const std::string& name, const ServedModel& model) {
   if (!has_name || name == model.name()) return absl::OkStatus();
-  return absl::NotFoundError(StrCat("model: \"", name.substr(0, 200), "\" is not served; \"", model.name(), "\" is"));
+  return absl::NotFoundError(
+      StrCat("model: \"", name.substr(0, 200), "\" is not served; \"", model.name(), "\" is"));
 }
 
-absl::StatusOr<std::vector<TextRun>> RenderChat(const v1::Chat& chat, bool allow_control, const ServedModel& model,
-                                                absl::Time now) {
+absl::StatusOr<std::vector<TextRun>> RenderChat(const v1::Chat& chat, bool allow_control,
+                                                const ServedModel& model, absl::Time now) {
   if (model.chat_template() == nullptr) {
-    return InvalidField("chat", StrCat("the model \"", model.name(), "\" carries no chat template; use prompt"));
+    return InvalidField("chat",
+                        StrCat("the model \"", model.name(), "\" carries no chat template; use prompt"));
   }
   if (chat.messages().empty()) return InvalidField("chat.messages", "is empty");
   std::vector<ChatMessage> messages;
@@ -180,7 +195,8 @@ absl::StatusOr<std::vector<TextRun>> RenderChat(const v1::Chat& chat, bool allow
     if (message.role().empty()) return InvalidField(StrCat("chat.messages[", i, "].role"), "is empty");
     messages.push_back({message.role(), message.content()});
   }
-  absl::StatusOr<std::vector<TextRun>> runs = model.chat_template()->Render(messages, model.chat_context(now));
+  absl::StatusOr<std::vector<TextRun>> runs =
+      model.chat_template()->Render(messages, model.chat_context(now));
   if (!runs.ok()) return InvalidField("chat", std::string(runs.status().message()));
   if (allow_control) {
     for (TextRun& run : *runs) run.allow_control = true;
@@ -188,8 +204,9 @@ absl::StatusOr<std::vector<TextRun>> RenderChat(const v1::Chat& chat, bool allow
   return runs;
 }
 
-absl::StatusOr<CallSpec> ReadRequest(const v1::GenerateRequest& request, const ServedModel& model, uint32_t context_tokens,
-                                     const RequestLimits& limits, uint64_t seed, absl::Time now) {
+absl::StatusOr<CallSpec> ReadRequest(const v1::GenerateRequest& request, const ServedModel& model,
+                                     uint32_t context_tokens, const RequestLimits& limits, uint64_t seed,
+                                     absl::Time now) {
   CallSpec spec;
   const Tokenizer& tokenizer = model.tokenizer();
   spec.request_id = request.request_id();

@@ -16,7 +16,8 @@ constexpr uint32_t kContext = 128;
 class ReadRequestTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    model = ServedModel::Load(WriteTinyModel(Architecture::kLlama, 1, ::testing::TempDir())).value().release();
+    model =
+        ServedModel::Load(WriteTinyModel(Architecture::kLlama, 1, ::testing::TempDir())).value().release();
   }
   static void TearDownTestSuite() { delete model; }
 
@@ -52,8 +53,8 @@ TEST_F(ReadRequestTest, TheSmallestUsefulCall) {
 }
 
 TEST_F(ReadRequestTest, PresenceDecidesNeverZero) {
-  const absl::StatusOr<CallSpec> spec =
-      Read("prompt: 'x' sampling { temperature: 0 seed: 0 } response { logprobs: 0 skip_special_tokens: false }");
+  const absl::StatusOr<CallSpec> spec = Read(
+      "prompt: 'x' sampling { temperature: 0 seed: 0 } response { logprobs: 0 skip_special_tokens: false }");
   ASSERT_TRUE(spec.ok());
   EXPECT_TRUE(spec->sampling.has_temperature());
   EXPECT_EQ(spec->sampling.seed(), 0);

@@ -16,7 +16,7 @@ AfterLeg Classify(const absl::Status& status) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kAlreadyExists:
       return AfterLeg::kRetry;
-    case absl::StatusCode::kNotFound:          // a landing that is gone
+    case absl::StatusCode::kNotFound:  // a landing that is gone
     case absl::StatusCode::kPermissionDenied:
       return BlamesPair(status) ? AfterLeg::kRetry : AfterLeg::kEnd;
     default:
@@ -37,7 +37,8 @@ absl::Status ForClient(const absl::Status& status) {
     default:
       return Classify(status) == AfterLeg::kEnd
                  ? absl::InternalError("a worker failed on this request")
-                 : WithErrorInfo(absl::UnavailableError("workers were lost while computing this request"), "WORKER_LOST");
+                 : WithErrorInfo(absl::UnavailableError("workers were lost while computing this request"),
+                                 "WORKER_LOST");
   }
 }
 

@@ -8,12 +8,18 @@ namespace {
 
 TEST(RetryTable, SaysForEveryCodeWhatBecomesOfTheRequest) {
   const std::pair<absl::StatusCode, AfterLeg> table[] = {
-      {absl::StatusCode::kResourceExhausted, AfterLeg::kRequeue}, {absl::StatusCode::kUnavailable, AfterLeg::kRetry},
-      {absl::StatusCode::kDataLoss, AfterLeg::kRetry},            {absl::StatusCode::kDeadlineExceeded, AfterLeg::kRetry},
-      {absl::StatusCode::kCancelled, AfterLeg::kRetry},           {absl::StatusCode::kAborted, AfterLeg::kRetry},
-      {absl::StatusCode::kAlreadyExists, AfterLeg::kRetry},       {absl::StatusCode::kInvalidArgument, AfterLeg::kEnd},
-      {absl::StatusCode::kFailedPrecondition, AfterLeg::kEnd},    {absl::StatusCode::kInternal, AfterLeg::kEnd},
-      {absl::StatusCode::kNotFound, AfterLeg::kEnd},              {absl::StatusCode::kUnimplemented, AfterLeg::kEnd},
+      {absl::StatusCode::kResourceExhausted, AfterLeg::kRequeue},
+      {absl::StatusCode::kUnavailable, AfterLeg::kRetry},
+      {absl::StatusCode::kDataLoss, AfterLeg::kRetry},
+      {absl::StatusCode::kDeadlineExceeded, AfterLeg::kRetry},
+      {absl::StatusCode::kCancelled, AfterLeg::kRetry},
+      {absl::StatusCode::kAborted, AfterLeg::kRetry},
+      {absl::StatusCode::kAlreadyExists, AfterLeg::kRetry},
+      {absl::StatusCode::kInvalidArgument, AfterLeg::kEnd},
+      {absl::StatusCode::kFailedPrecondition, AfterLeg::kEnd},
+      {absl::StatusCode::kInternal, AfterLeg::kEnd},
+      {absl::StatusCode::kNotFound, AfterLeg::kEnd},
+      {absl::StatusCode::kUnimplemented, AfterLeg::kEnd},
   };
   for (const auto& [code, after] : table) EXPECT_EQ(Classify(absl::Status(code, "")), after) << code;
 }

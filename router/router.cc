@@ -8,7 +8,8 @@
 
 namespace baton {
 
-Router::Router(const RouterOptions& options, std::string model_hash, const Tokenizer* tokenizer, RandomSource* random)
+Router::Router(const RouterOptions& options, std::string model_hash, const Tokenizer* tokenizer,
+               RandomSource* random)
     : options_(options), tokenizer_(tokenizer), random_(random), workers_(std::move(model_hash)) {}
 
 Router::~Router() = default;
@@ -21,8 +22,9 @@ RouterActions Router::OnCall(CallId id, CallSpec spec, absl::Time now) {
   } else if (by_request_id_.contains(spec.request_id)) {
     refusal = absl::AlreadyExistsError(StrCat("request_id: ", spec.request_id, " is in flight"));
   } else if (queue_.size() >= options_.max_queued) {
-    refusal = WithRetryInfo(absl::ResourceExhaustedError(StrCat("the queue is full: ", options_.max_queued, " requests")),
-                            absl::Seconds(1));
+    refusal = WithRetryInfo(
+        absl::ResourceExhaustedError(StrCat("the queue is full: ", options_.max_queued, " requests")),
+        absl::Seconds(1));
   }
   if (!refusal.ok()) {
     EndCall end;
@@ -34,7 +36,8 @@ RouterActions Router::OnCall(CallId id, CallSpec spec, absl::Time now) {
     return actions;
   }
   by_request_id_.emplace(spec.request_id, id);
-  auto call = std::make_unique<GenerateCall>(id, std::move(spec), &options_.call, tokenizer_, &workers_, random_, now);
+  auto call = std::make_unique<GenerateCall>(id, std::move(spec), &options_.call, tokenizer_, &workers_,
+                                             random_, now);
   GenerateCall& added = *call;
   calls_.emplace(id, std::move(call));
   Settle(added, actions);
@@ -115,7 +118,9 @@ RouterActions Router::OnClientGone(CallId id, absl::Time now) {
 }
 
 RouterActions Router::OnSlowReader(CallId id, absl::Time now) {
-  return EndOne(id, WithErrorInfo(absl::ResourceExhaustedError("the client does not read its stream"), "SLOW_READER"), now);
+  return EndOne(
+      id, WithErrorInfo(absl::ResourceExhaustedError("the client does not read its stream"), "SLOW_READER"),
+      now);
 }
 
 RouterActions Router::OnAbort(const std::string& request_id, absl::Time now, bool& found) {
@@ -179,7 +184,8 @@ RouterActions Router::OnTimer(absl::Time now) {
 }
 
 absl::Status Router::CheckInvariants() const {
-  if (by_request_id_.size() != calls_.size()) return absl::InternalError("calls and request ids differ in number");
+  if (by_request_id_.size() != calls_.size())
+    return absl::InternalError("calls and request ids differ in number");
   if (timer_of_.size() != calls_.size() || timers_.size() != calls_.size()) {
     return absl::InternalError("calls and timers differ in number");
   }
@@ -191,7 +197,8 @@ absl::Status Router::CheckInvariants() const {
       return absl::InternalError(StrCat("call ", id, " disagrees with the queue"));
     }
   }
-  return queued == queue_.size() ? absl::OkStatus() : absl::InternalError("the queue holds calls that do not wait");
+  return queued == queue_.size() ? absl::OkStatus()
+                                 : absl::InternalError("the queue holds calls that do not wait");
 }
 
 }  // namespace baton

@@ -2,8 +2,8 @@
 #define BATON_ROUTER_ROUTER_H_
 
 #include <cstdint>
-#include <set>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -22,27 +22,30 @@
 namespace baton {
 
 struct RouterOptions {
-  uint32_t max_queued = 1024;                                   // calls that wait for a pair
-  absl::Duration overtake_limit = absl::Milliseconds(500);      // a call that waited longer is not overtaken
-  absl::Duration dispatch_interval = absl::Milliseconds(5);     // how often a waiting queue is looked at without a cause
+  uint32_t max_queued = 1024;                               // calls that wait for a pair
+  absl::Duration overtake_limit = absl::Milliseconds(500);  // a call that waited longer is not overtaken
+  absl::Duration dispatch_interval =
+      absl::Milliseconds(5);  // how often a waiting queue is looked at without a cause
   PickerOptions picker;
   GenerateCallOptions call;
 };
 
-// All calls of a router, the queue in which they wait for a pair, and the workers. A state machine without thread, socket
-// or clock: it takes events and returns actions. Belongs to one executor.
+// All calls of a router, the queue in which they wait for a pair, and the workers. A state machine without
+// thread, socket or clock: it takes events and returns actions. Belongs to one executor.
 //
-// The queue is in order of arrival, calls whose clients have seen tokens first. A call is given a pair as soon as its turn
-// comes and prefill could start within a short bound; one that cannot be placed yet may be overtaken by later ones that can,
-// until it has waited for overtake_limit.
+// The queue is in order of arrival, calls whose clients have seen tokens first. A call is given a pair as
+// soon as its turn comes and prefill could start within a short bound; one that cannot be placed yet may be
+// overtaken by later ones that can, until it has waited for overtake_limit.
 class Router {
  public:
   // `tokenizer` and `random` outlive the router. `model_hash`: see WorkerRegistry.
-  Router(const RouterOptions& options, std::string model_hash, const Tokenizer* tokenizer, RandomSource* random);
+  Router(const RouterOptions& options, std::string model_hash, const Tokenizer* tokenizer,
+         RandomSource* random);
   ~Router();
 
-  // Answered by exactly one EndCall, which is among the returned actions when the call is refused: ALREADY_EXISTS while
-  // its request_id is in flight, RESOURCE_EXHAUSTED when the queue is full, UNAVAILABLE while draining.
+  // Answered by exactly one EndCall, which is among the returned actions when the call is refused:
+  // ALREADY_EXISTS while its request_id is in flight, RESOURCE_EXHAUSTED when the queue is full, UNAVAILABLE
+  // while draining.
   RouterActions OnCall(CallId id, CallSpec spec, absl::Time now);
   RouterActions OnClientGone(CallId id, absl::Time now);
   // The stream was cut because its client does not read.

@@ -57,7 +57,7 @@ struct EndCall {
   const char* phase = "";  // in which it ended: queued, reserving, prefilling, decoding
   std::string request_id;
   v1::FinishReason finish = v1::FINISH_REASON_UNSPECIFIED;  // with an OK status
-  v1::Timings timings;     // as in the last message; parts that were not reached are absent
+  v1::Timings timings;  // as in the last message; parts that were not reached are absent
   v1::Usage usage;
 };
 
@@ -65,12 +65,13 @@ struct EndCall {
 struct AttemptLost {
   CallId call = 0;
   std::string request_id;
-  LegKey leg;             // the one that ended it
+  LegKey leg;  // the one that ended it
   std::string worker;
   absl::Status status;
 };
 
-using RouterAction = std::variant<OpenPrefillLeg, OpenDecodeLeg, CancelLeg, SendToClient, EndCall, AttemptLost>;
+using RouterAction =
+    std::variant<OpenPrefillLeg, OpenDecodeLeg, CancelLeg, SendToClient, EndCall, AttemptLost>;
 using RouterActions = std::vector<RouterAction>;
 
 }  // namespace baton

@@ -61,7 +61,8 @@ void RouterLoop::PublishWorkers() {
 }
 
 void RouterLoop::OnServingChange(std::function<void(bool)> listener) {
-  executor_->Post([this, listener = std::move(listener)]() mutable { serving_listener_ = std::move(listener); });
+  executor_->Post(
+      [this, listener = std::move(listener)]() mutable { serving_listener_ = std::move(listener); });
 }
 
 RouterLoop::Board RouterLoop::board() const {
@@ -92,7 +93,9 @@ void RouterLoop::Do(OpenPrefillLeg& open) {
              });
            },
        .on_closed = [this, key](const absl::Status& status) { OnLegClosed(key, status); }},
-      [&](grpc::ClientContext* context, auto* reactor) { stub->async()->Prefill(context, request.get(), reactor); });
+      [&](grpc::ClientContext* context, auto* reactor) {
+        stub->async()->Prefill(context, request.get(), reactor);
+      });
 }
 
 void RouterLoop::Do(OpenDecodeLeg& open) {
@@ -109,7 +112,9 @@ void RouterLoop::Do(OpenDecodeLeg& open) {
              });
            },
        .on_closed = [this, key](const absl::Status& status) { OnLegClosed(key, status); }},
-      [&](grpc::ClientContext* context, auto* reactor) { stub->async()->Decode(context, request.get(), reactor); });
+      [&](grpc::ClientContext* context, auto* reactor) {
+        stub->async()->Decode(context, request.get(), reactor);
+      });
 }
 
 void RouterLoop::OnLegOpened() {

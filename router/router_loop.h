@@ -23,8 +23,8 @@
 
 namespace baton {
 
-// Runs a Router on its executor: brings events to it and performs its actions. Decides nothing. Public methods may be called
-// from any thread and do not block; `executor` is stopped before the loop is destroyed.
+// Runs a Router on its executor: brings events to it and performs its actions. Decides nothing. Public
+// methods may be called from any thread and do not block; `executor` is stopped before the loop is destroyed.
 class RouterLoop {
  public:
   // What outlives the loop. `random` is safe to call from any thread.
@@ -51,7 +51,7 @@ class RouterLoop {
   struct Board {
     v1::ListWorkersResponse workers;
     v1::GetLoadResponse load;
-    v1::ModelInfo model;      // what serving workers serve
+    v1::ModelInfo model;  // what serving workers serve
     bool can_serve = false;
   };
   Board board() const ABSL_LOCKS_EXCLUDED(board_mutex_);
@@ -62,7 +62,8 @@ class RouterLoop {
   void OnServingChange(std::function<void(bool)> listener);
 
  private:
-  using AnyLeg = std::variant<std::shared_ptr<LegClient<v1::PrefillEvent>>, std::shared_ptr<LegClient<v1::DecodeEvent>>>;
+  using AnyLeg =
+      std::variant<std::shared_ptr<LegClient<v1::PrefillEvent>>, std::shared_ptr<LegClient<v1::DecodeEvent>>>;
 
   void Perform(RouterActions actions);
   void Do(OpenPrefillLeg& open);

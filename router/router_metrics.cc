@@ -46,7 +46,8 @@ void RouterMetrics::OnSend(const SendToClient& send) {
 
 void RouterMetrics::OnEnd(const EndCall& end) {
   metrics_
-      ->Get<Metric::kRequests>(absl::StatusCodeToString(end.status.code()), end.status.ok() ? FinishWord(end.finish) : "")
+      ->Get<Metric::kRequests>(absl::StatusCodeToString(end.status.code()),
+                               end.status.ok() ? FinishWord(end.finish) : "")
       .Increment();
   if (absl::IsCancelled(end.status)) metrics_->Get<Metric::kCancels>(end.phase).Increment();
   const v1::Timings& timings = end.timings;

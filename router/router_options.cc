@@ -15,17 +15,22 @@ RouterProgramOptions::RouterProgramOptions() {
 Program RouterProgram() {
   return {.name = "baton_router",
           .environment = "BATON_ROUTER",
-          .summary = "Takes requests, assigns each to a prefill and a decode worker, streams the answer and measures it."};
+          .summary =
+              "Takes requests, assigns each to a prefill and a decode worker, streams the answer and "
+              "measures it."};
 }
 
 std::vector<Option> DescribeRouter(RouterProgramOptions* o) {
   const absl::Duration day = absl::Hours(24);
   return {
       Option::Text("listen", &o->server.listen, "host:port", "Where clients call; port 0 takes a free one."),
-      Option::Text("metrics-listen", &o->metrics_listen, "host:port", "Where /metrics is served; empty: nowhere."),
-      Option::Text("model", &o->model, "file", "The GGUF file that the workers serve: its tokenizer and chat template."),
-      Option::List("prefill", &o->watch.prefill, "host:port",
-                   "Prefill workers; a DNS name stands for each of its addresses. None: decode prefills by itself."),
+      Option::Text("metrics-listen", &o->metrics_listen, "host:port",
+                   "Where /metrics is served; empty: nowhere."),
+      Option::Text("model", &o->model, "file",
+                   "The GGUF file that the workers serve: its tokenizer and chat template."),
+      Option::List(
+          "prefill", &o->watch.prefill, "host:port",
+          "Prefill workers; a DNS name stands for each of its addresses. None: decode prefills by itself."),
       Option::List("decode", &o->watch.decode, "host:port",
                    "Decode workers; a DNS name stands for each of its addresses."),
       Option::Time("probe-interval", &o->watch.probe_interval, {absl::Milliseconds(50), absl::Minutes(1)},
@@ -50,10 +55,12 @@ std::vector<Option> DescribeRouter(RouterProgramOptions* o) {
                    "After SIGTERM: how long new work is still taken while load balancers notice."),
       Option::Time("drain-timeout", &o->drain.timeout, {absl::ZeroDuration(), day},
                    "After that: how long running streams may take to finish."),
-      Option::Switch("allow-plaintext", &o->server.allow_plaintext, "Serve without TLS on an address off loopback."),
+      Option::Switch("allow-plaintext", &o->server.allow_plaintext,
+                     "Serve without TLS on an address off loopback."),
       Option::Switch("reflection", &o->server.reflection, "Serve gRPC reflection, for grpcurl and ghz."),
       Option::Choice("log-format", &o->log_format, {"text", "json"}, "How log lines look."),
-      Option::Choice("log-level", &o->log_level, {"debug", "info", "warning", "error"}, "Lesser events are not logged."),
+      Option::Choice("log-level", &o->log_level, {"debug", "info", "warning", "error"},
+                     "Lesser events are not logged."),
   };
 }
 

@@ -13,7 +13,8 @@ constexpr char kControl[] = "baton.v1.Control";
 
 }  // namespace
 
-RouterServer::RouterServer(const RouterOptions& router, const InferenceService::Options& inference, const Parts& parts)
+RouterServer::RouterServer(const RouterOptions& router, const InferenceService::Options& inference,
+                           const Parts& parts)
     : instance_id_(InstanceId::Mint(*parts.random).text()),
       model_(parts.model),
       metrics_(parts.metrics),
@@ -35,21 +36,22 @@ RouterServer::RouterServer(const RouterOptions& router, const InferenceService::
 absl::StatusOr<std::unique_ptr<RouterServer>> RouterServer::Start(const GrpcServerOptions& server,
                                                                   const RouterOptions& router,
                                                                   const InferenceService::Options& inference,
-                                                                  const WorkerWatch::Options& watch, const Parts& parts) {
+                                                                  const WorkerWatch::Options& watch,
+                                                                  const Parts& parts) {
   std::unique_ptr<RouterServer> self(new RouterServer(router, inference, parts));
   self->health_.SetServing(kControl, true);
   self->health_.SetServing(kInference, false);
   self->loop_.OnServingChange(
       [health = &self->health_](bool can_serve) { health->SetServing(kInference, can_serve); });
-  ASSIGN_OR_RETURN(self->server_, GrpcServer::Create(server, {&self->inference_, &self->control_}, &self->health_,
-                                                     parts.drain, parts.clock));
+  ASSIGN_OR_RETURN(self->server_, GrpcServer::Create(server, {&self->inference_, &self->control_},
+                                                     &self->health_, parts.drain, parts.clock));
   self->watch_ = std::make_unique<WorkerWatch>(watch, parts.clock, &self->stubs_, &self->loop_);
   return self;
 }
 
 RouterServer::~RouterServer() {
   watch_.reset();
-  server_.reset();     // cancels its calls, and the loop then cancels their legs
+  server_.reset();  // cancels its calls, and the loop then cancels their legs
   loop_.AwaitNoLegs();
   executor_.Stop();
 }

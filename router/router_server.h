@@ -19,8 +19,8 @@
 
 namespace baton {
 
-// A whole router: its loop, its watch over the workers, its gRPC server. Health says that baton.v1.Inference takes work while
-// some decode worker serves.
+// A whole router: its loop, its watch over the workers, its gRPC server. Health says that baton.v1.Inference
+// takes work while some decode worker serves.
 class RouterServer final : private ControlProvider {
  public:
   // What outlives the server. `random` is safe to call from any thread.
@@ -31,9 +31,11 @@ class RouterServer final : private ControlProvider {
     Metrics* metrics = nullptr;
     DrainState* drain = nullptr;
   };
-  static absl::StatusOr<std::unique_ptr<RouterServer>> Start(const GrpcServerOptions& server, const RouterOptions& router,
+  static absl::StatusOr<std::unique_ptr<RouterServer>> Start(const GrpcServerOptions& server,
+                                                             const RouterOptions& router,
                                                              const InferenceService::Options& inference,
-                                                             const WorkerWatch::Options& watch, const Parts& parts);
+                                                             const WorkerWatch::Options& watch,
+                                                             const Parts& parts);
   // Ends every call that still runs.
   ~RouterServer() override;
 

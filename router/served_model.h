@@ -12,8 +12,9 @@
 
 namespace baton {
 
-// What the router itself needs of the model: its tokenizer and chat template, its name, its limits, and the identity by which
-// workers are told apart. The weights are mapped and never read, but once for the hash. Immutable; any thread may read it.
+// What the router itself needs of the model: its tokenizer and chat template, its name, its limits, and the
+// identity by which workers are told apart. The weights are mapped and never read, but once for the hash.
+// Immutable; any thread may read it.
 class ServedModel {
  public:
   static absl::StatusOr<std::unique_ptr<ServedModel>> Load(const std::string& path);

@@ -17,7 +17,8 @@ std::string FormatServerTiming(const v1::Timings& timings) {
     const std::string_view name = field.name();
     if (!name.ends_with(kSuffix) || !reflection.HasField(timings, &field)) continue;
     const std::string word(name.substr(0, name.size() - kSuffix.size()));
-    absl::StrAppendFormat(&value, "%s%s;dur=%.3f", value.empty() ? "" : ", ", word, reflection.GetDouble(timings, &field));
+    absl::StrAppendFormat(&value, "%s%s;dur=%.3f", value.empty() ? "" : ", ", word,
+                          reflection.GetDouble(timings, &field));
   }
   return value;
 }

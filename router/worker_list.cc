@@ -19,9 +19,10 @@ bool IsAddress(const std::string& host) {
 
 std::string Text(const addrinfo& entry) {
   char text[INET6_ADDRSTRLEN] = "";
-  const void* address = entry.ai_family == AF_INET
-                            ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(entry.ai_addr)->sin_addr)
-                            : &reinterpret_cast<const sockaddr_in6*>(entry.ai_addr)->sin6_addr;
+  const void* address =
+      entry.ai_family == AF_INET
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(entry.ai_addr)->sin_addr)
+          : &reinterpret_cast<const sockaddr_in6*>(entry.ai_addr)->sin6_addr;
   inet_ntop(entry.ai_family, address, text, sizeof(text));
   return text;
 }
@@ -33,7 +34,8 @@ absl::Status CheckWorkerList(const std::vector<std::string>& entries) {
   return absl::OkStatus();
 }
 
-std::set<std::string> ResolveWorkers(const std::vector<std::string>& entries, std::vector<std::string>* unresolved) {
+std::set<std::string> ResolveWorkers(const std::vector<std::string>& entries,
+                                     std::vector<std::string>* unresolved) {
   std::set<std::string> workers;
   for (const std::string& entry : entries) {
     const absl::StatusOr<HostPort> parsed = HostPort::Parse(entry);
@@ -53,7 +55,8 @@ std::set<std::string> ResolveWorkers(const std::vector<std::string>& entries, st
     }
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
     for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-      if (at->ai_family == AF_INET || at->ai_family == AF_INET6) workers.insert(HostPort{Text(*at), parsed->port}.ToString());
+      if (at->ai_family == AF_INET || at->ai_family == AF_INET6)
+        workers.insert(HostPort{Text(*at), parsed->port}.ToString());
     }
   }
   return workers;

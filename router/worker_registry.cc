@@ -30,14 +30,16 @@ void WorkerRegistry::Remove(const std::string& name) {
 }
 
 std::string WorkerRegistry::Incompatibility(v1::Role role, const v1::GetServerInfoResponse& info) const {
-  if (info.role() != role) return StrCat("is a ", v1::Role_Name(info.role()), ", listed as ", v1::Role_Name(role));
+  if (info.role() != role)
+    return StrCat("is a ", v1::Role_Name(info.role()), ", listed as ", v1::Role_Name(role));
   if (info.protocol_min() > kProtocolVersion || info.protocol_max() < kOldestProtocolVersion) {
     return StrCat("speaks protocol ", info.protocol_min(), " to ", info.protocol_max(), ", this router ",
                   kOldestProtocolVersion, " to ", kProtocolVersion);
   }
   // A fingerprint begins with the content hash of the model file.
   if (info.model().fingerprint().compare(0, model_hash_.size(), model_hash_) != 0) {
-    return StrCat("serves another model: fingerprint ", info.model().fingerprint(), ", this router has ", model_hash_);
+    return StrCat("serves another model: fingerprint ", info.model().fingerprint(), ", this router has ",
+                  model_hash_);
   }
   return "";
 }
@@ -55,7 +57,8 @@ void WorkerRegistry::OnInfo(const std::string& name, const v1::GetServerInfoResp
   if (!incompatibility.empty()) {
     worker.set_state(v1::WORKER_STATE_INCOMPATIBLE);
   } else {
-    worker.set_state(info.state() == v1::SERVER_STATE_DRAINING ? v1::WORKER_STATE_DRAINING : v1::WORKER_STATE_SERVING);
+    worker.set_state(info.state() == v1::SERVER_STATE_DRAINING ? v1::WORKER_STATE_DRAINING
+                                                               : v1::WORKER_STATE_SERVING);
   }
 }
 
@@ -72,7 +75,8 @@ void WorkerRegistry::OnUnreachable(const std::string& name, const std::string& r
   worker.set_state_reason(reason);
 }
 
-void WorkerRegistry::OnLost(const std::string& name, const std::string& instance_id, const std::string& reason) {
+void WorkerRegistry::OnLost(const std::string& name, const std::string& instance_id,
+                            const std::string& reason) {
   const auto it = workers_.find(name);
   if (it == workers_.end() || it->second.worker.instance_id() != instance_id) return;
   OnUnreachable(name, reason);
@@ -122,7 +126,8 @@ bool WorkerRegistry::ServedModel(v1::ModelInfo* model) const {
   bool found = false;
   for (const auto& [name, entry] : workers_) {
     if (entry.worker.role() != v1::ROLE_DECODE || entry.worker.state() != v1::WORKER_STATE_SERVING) continue;
-    if (!found || entry.worker.model().context_tokens() < model->context_tokens()) *model = entry.worker.model();
+    if (!found || entry.worker.model().context_tokens() < model->context_tokens())
+      *model = entry.worker.model();
     found = true;
   }
   return found;
@@ -148,7 +153,9 @@ void WorkerRegistry::Release(const std::string& name, uint64_t tokens, bool requ
 }
 
 Assignment::Assignment(Assignment&& other) noexcept
-    : registry_(std::exchange(other.registry_, nullptr)), name_(std::move(other.name_)), tokens_(other.tokens_) {}
+    : registry_(std::exchange(other.registry_, nullptr)),
+      name_(std::move(other.name_)),
+      tokens_(other.tokens_) {}
 
 Assignment& Assignment::operator=(Assignment&& other) noexcept {
   Reset();

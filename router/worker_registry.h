@@ -12,18 +12,20 @@
 
 namespace baton {
 
-// What one request holds on a worker: given back exactly once, by its destructor, so that loads cannot drift. Move-only.
+// What one request holds on a worker: given back exactly once, by its destructor, so that loads cannot drift.
+// Move-only.
 class Assignment;
 
-// The workers that this router knows, what they say of themselves and what it has given them. A state machine: it is told
-// and asked, and does nothing by itself. Belongs to the router's executor.
+// The workers that this router knows, what they say of themselves and what it has given them. A state
+// machine: it is told and asked, and does nothing by itself. Belongs to the router's executor.
 //
 //   CONNECTING --OnInfo--> SERVING <--> DRAINING      as the worker says
 //   SERVING --OnLost or OnUnreachable--> SUSPECT --OnInfo--> SERVING      a peer is never banned for good
 //   any --OnInfo with another model, role or protocol--> INCOMPATIBLE     until it says something else
 class WorkerRegistry {
  public:
-  // `model_hash` is the content hash of the router's own model file: workers must serve these weights and this tokenizer.
+  // `model_hash` is the content hash of the router's own model file: workers must serve these weights and
+  // this tokenizer.
   explicit WorkerRegistry(std::string model_hash) : model_hash_(std::move(model_hash)) {}
   WorkerRegistry(const WorkerRegistry&) = delete;
   WorkerRegistry& operator=(const WorkerRegistry&) = delete;
@@ -56,12 +58,12 @@ class WorkerRegistry {
  private:
   friend class Assignment;
   struct Entry {
-    v1::Worker worker;           // what ListWorkers shows
+    v1::Worker worker;  // what ListWorkers shows
     v1::WorkerLimits limits;
     uint64_t assigned_tokens = 0;
     uint32_t assigned_requests = 0;
     uint64_t last_assigned = 0;
-    bool removed = false;        // kept until nothing is assigned to it
+    bool removed = false;  // kept until nothing is assigned to it
   };
   std::string Incompatibility(v1::Role role, const v1::GetServerInfoResponse& info) const;
   void Release(const std::string& name, uint64_t tokens, bool request);

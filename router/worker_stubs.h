@@ -16,8 +16,8 @@
 
 namespace baton {
 
-// The connections to every worker: two for legs, taken in turn, and one for probes, so that a probe never waits behind
-// tokens. Made at first use, kept until dropped. Thread-safe.
+// The connections to every worker: two for legs, taken in turn, and one for probes, so that a probe never
+// waits behind tokens. Made at first use, kept until dropped. Thread-safe.
 class WorkerStubs {
  public:
   std::shared_ptr<v1::PrefillWorker::Stub> Prefill(const std::string& address);

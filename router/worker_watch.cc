@@ -63,7 +63,8 @@ class WorkerWatch::Probe {
         Finish();
         return;
       }
-      loop_->UpdateWorkers([worker = worker_, info = info_](WorkerRegistry& workers) { workers.OnInfo(worker, info); });
+      loop_->UpdateWorkers(
+          [worker = worker_, info = info_](WorkerRegistry& workers) { workers.OnInfo(worker, info); });
       AskLoad();
     });
   }
@@ -72,7 +73,8 @@ class WorkerWatch::Probe {
     load_context_.set_deadline(absl::ToChronoTime(absl::Now() + timeout_));
     stub_->async()->GetLoad(&load_context_, &load_request_, &load_, [this](const grpc::Status& status) {
       if (status.ok()) {
-        loop_->UpdateWorkers([worker = worker_, load = load_](WorkerRegistry& workers) { workers.OnLoad(worker, load); });
+        loop_->UpdateWorkers(
+            [worker = worker_, load = load_](WorkerRegistry& workers) { workers.OnLoad(worker, load); });
       }
       Finish();
     });

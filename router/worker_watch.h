@@ -16,9 +16,10 @@
 
 namespace baton {
 
-// Keeps the registry's view of the workers fresh: resolves their names, asks each what it is and how loaded it is, and reports
-// what it hears, or that it hears nothing. Decides nothing. Resolving blocks, so it has a thread of its own; probes are calls
-// of gRPC with a deadline. Owned by the server; stopped by its destructor, which waits for the probes in flight.
+// Keeps the registry's view of the workers fresh: resolves their names, asks each what it is and how loaded
+// it is, and reports what it hears, or that it hears nothing. Decides nothing. Resolving blocks, so it has a
+// thread of its own; probes are calls of gRPC with a deadline. Owned by the server; stopped by its
+// destructor, which waits for the probes in flight.
 class WorkerWatch {
  public:
   struct Options {

@@ -37,13 +37,14 @@ class DeviceBuffer {
   uint64_t bytes_ = 0;
 };
 
-// Where a model runs and its KV lives. Thread-safe. Copies complete before they return; ordering against steps is the
-// caller's, by the states of KV blocks.
+// Where a model runs and its KV lives. Thread-safe. Copies complete before they return; ordering against
+// steps is the caller's, by the states of KV blocks.
 class Device {
  public:
   virtual ~Device() = default;
   virtual const char* name() const = 0;
-  // Zeroed memory, aligned to at least 64 bytes (2 MiB and huge pages for large ones). RESOURCE_EXHAUSTED when there is none.
+  // Zeroed memory, aligned to at least 64 bytes (2 MiB and huge pages for large ones). RESOURCE_EXHAUSTED
+  // when there is none.
   virtual absl::StatusOr<DeviceBuffer> Allocate(uint64_t bytes) = 0;
   virtual void CopyToHost(DeviceSpan from, absl::Span<std::byte> to) = 0;
   virtual void CopyFromHost(absl::Span<const std::byte> from, DeviceSpan to) = 0;

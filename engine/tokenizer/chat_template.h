@@ -18,8 +18,8 @@ struct ChatMessage {
   std::string content;
 };
 
-// The chat template that a model file carries: Jinja, interpreted with bounds on steps, output and nesting and with
-// access to nothing but the messages. Immutable after Create; any number of threads may render.
+// The chat template that a model file carries: Jinja, interpreted with bounds on steps, output and nesting
+// and with access to nothing but the messages. Immutable after Create; any number of threads may render.
 class ChatTemplate {
  public:
   struct Context {
@@ -34,8 +34,8 @@ class ChatTemplate {
   virtual ~ChatTemplate() = default;
 
   // Runs in output order; every character that came out of a message (through any filter) is in a run with
-  // allow_control = false. INVALID_ARGUMENT when the template calls raise_exception (its text is in the status), when a
-  // limit is passed or when an operation fails.
+  // allow_control = false. INVALID_ARGUMENT when the template calls raise_exception (its text is in the
+  // status), when a limit is passed or when an operation fails.
   virtual absl::StatusOr<std::vector<TextRun>> Render(absl::Span<const ChatMessage> messages,
                                                       const Context& context) const = 0;
 };

@@ -65,8 +65,9 @@ class RandomRun {
   void DrawFault(absl::Time start) {
     const SimulatedSystem::Options options = system_.options();
     const uint64_t victim = random_.Next() % (options.prefill_workers + options.decode_workers);
-    const std::string name = victim < options.prefill_workers ? StrCat("prefill-", victim)
-                                                              : StrCat("decode-", victim - options.prefill_workers);
+    const std::string name = victim < options.prefill_workers
+                                 ? StrCat("prefill-", victim)
+                                 : StrCat("decode-", victim - options.prefill_workers);
     const absl::Time when = Draw(start, 150'000);
     system_.KillAt(when, name);
     // Every crash is followed by a restart, so that what waits is served in the end.

@@ -93,7 +93,8 @@ void SimDecode::Step() {
                 }));
 }
 
-LandStreamId SimDecode::Connect(std::function<void(v1::LandReply)> reply, std::function<void(absl::Status)> closed) {
+LandStreamId SimDecode::Connect(std::function<void(v1::LandReply)> reply,
+                                std::function<void(absl::Status)> closed) {
   const LandStreamId id = next_stream_++;
   streams_[id] = {std::move(reply), std::move(closed)};
   Perform(table_.OnConnected(id, world_->now()));
@@ -140,7 +141,8 @@ void SimDecode::Perform(landing::Actions actions) {
     if (auto* reply = std::get_if<landing::SendReply>(&action)) {
       if (streams_.contains(reply->stream)) streams_.at(reply->stream).reply(std::move(reply->reply));
     } else if (auto* receive = std::get_if<landing::ReceivePiece>(&action)) {
-      receives_[{receive->transfer_id, receive->piece.id}] = {receive->stream, std::move(receive->destination)};
+      receives_[{receive->transfer_id, receive->piece.id}] = {receive->stream,
+                                                              std::move(receive->destination)};
     } else if (auto* withdraw = std::get_if<landing::WithdrawPieces>(&action)) {
       std::vector<uint32_t> ended;
       for (auto it = receives_.begin(); it != receives_.end();) {
@@ -148,19 +150,20 @@ void SimDecode::Perform(landing::Actions actions) {
         if (ends) ended.push_back(it->first.second);
         it = ends ? receives_.erase(it) : std::next(it);
       }
-      world_->After(absl::ZeroDuration(), IfAlive([this, stream = withdraw->stream, ended] {
-                      for (uint32_t piece : ended) {
-                        Perform(table_.OnVisible(stream, piece, absl::CancelledError("withdrawn"), world_->now()));
-                      }
-                    }));
+      world_->After(
+          absl::ZeroDuration(), IfAlive([this, stream = withdraw->stream, ended] {
+            for (uint32_t piece : ended) {
+              Perform(table_.OnVisible(stream, piece, absl::CancelledError("withdrawn"), world_->now()));
+            }
+          }));
     } else if (auto* close = std::get_if<landing::CloseStream>(&action)) {
       const auto it = streams_.find(close->stream);
       if (it == streams_.end()) continue;
       it->second.closed(close->status);
       streams_.erase(it);
     } else if (auto* landed = std::get_if<landing::Landed>(&action)) {
-      Perform(scheduler_.OnLanded(landed->transfer_id, std::move(landed->kv), landed->first_token, landed->bytes,
-                                  landed->transport, world_->now()));
+      Perform(scheduler_.OnLanded(landed->transfer_id, std::move(landed->kv), landed->first_token,
+                                  landed->bytes, landed->transport, world_->now()));
     } else if (auto* failed = std::get_if<landing::LandingFailed>(&action)) {
       Perform(scheduler_.OnLandingFailed(failed->transfer_id, failed->status));
     } else if (auto* timer = std::get_if<landing::SetTimer>(&action)) {

@@ -30,10 +30,12 @@ struct SimDelays {
   double bytes_per_second = 1e9;
 };
 
-// A leg between the router and a worker. Either end may close it; what is on the way to a closed end is dropped.
+// A leg between the router and a worker. Either end may close it; what is on the way to a closed end is
+// dropped.
 struct SimLeg {
   SimLeg(SimWorld* world, const SimDelays& delays)
-      : to_worker(world, delays.link_min, delays.link_max), to_router(world, delays.link_min, delays.link_max) {}
+      : to_worker(world, delays.link_min, delays.link_max),
+        to_router(world, delays.link_min, delays.link_max) {}
   SimChannel to_worker;
   SimChannel to_router;
   bool router_open = true;
@@ -100,7 +102,8 @@ class SimDecode : public SimWorker {
   KvPools& pools() override { return engine_.kv(); }
   absl::Status CheckInvariants() const override;
   bool Idle() const override {
-    return scheduler_.open_legs() == 0 && table_.landings() == 0 && table_.draining() == 0 && receives_.empty();
+    return scheduler_.open_legs() == 0 && table_.landings() == 0 && table_.draining() == 0 &&
+           receives_.empty();
   }
   uint64_t bytes_landed() const { return bytes_landed_; }
 

@@ -123,8 +123,8 @@ void SimPrefill::Perform(const TransferId& id, KvSender::Actions actions) {
                       }));
     } else if (auto* finished = std::get_if<KvSender::Finished>(&action)) {
       world_->After(absl::ZeroDuration(),
-                    IfAlive([this, result = HandoffResult{id, finished->status, finished->bytes, finished->handoff,
-                                                          "simulated"}] {
+                    IfAlive([this, result = HandoffResult{id, finished->status, finished->bytes,
+                                                          finished->handoff, "simulated"}] {
                       Perform(scheduler_.OnHandoffFinished(result));
                     }));
     }
@@ -170,8 +170,9 @@ void SimPrefill::MovePiece(const TransferId& id, Land& land, KvSender::MovePiece
   world_->After(took, IfAlive([this, id, piece, peer = land.peer, source = std::move(move.source)] {
                   const bool arrived = peer->alive() && peer->Arrive(id, piece, source);
                   ToSender(id, [&](KvSender& sender) {
-                    return sender.OnMoved(piece, arrived ? absl::OkStatus() : absl::UnavailableError("nobody receives"),
-                                          world_->now());
+                    return sender.OnMoved(
+                        piece, arrived ? absl::OkStatus() : absl::UnavailableError("nobody receives"),
+                        world_->now());
                   });
                 }));
 }

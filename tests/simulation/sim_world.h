@@ -13,8 +13,8 @@
 
 namespace baton {
 
-// Simulated time and everything that will happen in it. One thread; events of the same time run in the order in which they
-// were added, so a run is a function of its seed.
+// Simulated time and everything that will happen in it. One thread; events of the same time run in the order
+// in which they were added, so a run is a function of its seed.
 class SimWorld {
  public:
   explicit SimWorld(uint64_t seed) : random_(seed) {}
@@ -36,13 +36,17 @@ class SimWorld {
     first.mapped()();
     return true;
   }
-  absl::Time next_event() const { return events_.empty() ? absl::InfiniteFuture() : events_.begin()->first.first; }
+  absl::Time next_event() const {
+    return events_.empty() ? absl::InfiniteFuture() : events_.begin()->first.first;
+  }
   uint64_t events_run() const { return ran_; }
 
   // Uniform in [low, high].
   absl::Duration Between(absl::Duration low, absl::Duration high) {
     const int64_t span = absl::ToInt64Nanoseconds(high - low);
-    return span <= 0 ? low : low + absl::Nanoseconds(static_cast<int64_t>(random_.Next() % static_cast<uint64_t>(span + 1)));
+    return span <= 0 ? low
+                     : low + absl::Nanoseconds(
+                                 static_cast<int64_t>(random_.Next() % static_cast<uint64_t>(span + 1)));
   }
 
  private:
@@ -74,7 +78,8 @@ class SimChannel {
 // Calls a machine's OnTimer when its time has come: Arm after every event with the machine's next_timer().
 class SimTimer {
  public:
-  explicit SimTimer(SimWorld* world) : world_(world), armed_(std::make_shared<absl::Time>(absl::InfiniteFuture())) {}
+  explicit SimTimer(SimWorld* world)
+      : world_(world), armed_(std::make_shared<absl::Time>(absl::InfiniteFuture())) {}
   ~SimTimer() { *armed_ = absl::InfiniteFuture(); }
 
   void Arm(absl::Time when, std::function<void()> fire) {

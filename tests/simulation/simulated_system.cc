@@ -27,8 +27,8 @@ void SimulatedSystem::AddWorker(const std::string& name) {
         &world_, options_.delays, name, instance, options_.prefill_engine, options_.prefill,
         [this](const std::string& address) { return std::dynamic_pointer_cast<SimDecode>(Find(address)); });
   } else {
-    workers_[name] = std::make_shared<SimDecode>(&world_, options_.delays, name, instance, options_.decode_engine,
-                                                 options_.decode);
+    workers_[name] = std::make_shared<SimDecode>(&world_, options_.delays, name, instance,
+                                                 options_.decode_engine, options_.decode);
   }
   router_->workers().Add(name, prefill ? v1::ROLE_PREFILL : v1::ROLE_DECODE);
 }
@@ -92,8 +92,8 @@ void SimulatedSystem::OnLegClosedLater(const LegKey& key, const absl::Status& st
 }
 
 template <typename Worker, typename Request, typename OnEvent>
-void SimulatedSystem::OpenLeg(const LegKey& key, const std::string& name, Request request, absl::Time deadline,
-                              OnEvent on_event) {
+void SimulatedSystem::OpenLeg(const LegKey& key, const std::string& name, Request request,
+                              absl::Time deadline, OnEvent on_event) {
   const std::shared_ptr<Worker> worker = std::dynamic_pointer_cast<Worker>(Find(name));
   BATON_CHECK(worker != nullptr);
   const auto leg = std::make_shared<SimLeg>(&world_, options_.delays);
@@ -203,7 +203,8 @@ absl::Status SimulatedSystem::CheckQuiescent() const {
   }
   const v1::ListWorkersResponse list = router_->workers().List();
   for (const v1::Worker& worker : list.workers()) {
-    if (worker.assigned() != 0) return absl::InternalError(StrCat(worker.name(), " is still counted as busy"));
+    if (worker.assigned() != 0)
+      return absl::InternalError(StrCat(worker.name(), " is still counted as busy"));
   }
   return absl::OkStatus();
 }

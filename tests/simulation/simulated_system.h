@@ -16,9 +16,9 @@
 
 namespace baton {
 
-// The whole system in one thread under simulated time: the real router, prefill and decode machines, the real senders and
-// landing tables, real KV pools, and an engine whose answers depend on every byte of KV. Links and steps take the time that
-// the delays say. A run is a function of its options.
+// The whole system in one thread under simulated time: the real router, prefill and decode machines, the real
+// senders and landing tables, real KV pools, and an engine whose answers depend on every byte of KV. Links
+// and steps take the time that the delays say. A run is a function of its options.
 class SimulatedSystem {
  public:
   struct Options {
@@ -62,8 +62,8 @@ class SimulatedSystem {
   // A new process at the same address, with empty pools.
   void RestartAt(absl::Time when, const std::string& worker);
 
-  // Runs until every call has ended and every worker alive is idle, or until simulated time reaches `until`. Checks
-  // invariants on the way; the first broken one is returned.
+  // Runs until every call has ended and every worker alive is idle, or until simulated time reaches `until`.
+  // Checks invariants on the way; the first broken one is returned.
   absl::Status Run(absl::Duration until = absl::Hours(1));
   // Every block of every worker alive is FREE and nothing of any call is left anywhere.
   absl::Status CheckQuiescent() const;
@@ -82,7 +82,8 @@ class SimulatedSystem {
   void Probe();
   void Perform(RouterActions actions);
   template <typename Worker, typename Request, typename OnEvent>
-  void OpenLeg(const LegKey& key, const std::string& worker, Request request, absl::Time deadline, OnEvent on_event);
+  void OpenLeg(const LegKey& key, const std::string& worker, Request request, absl::Time deadline,
+               OnEvent on_event);
   void OnLegClosedLater(const LegKey& key, const absl::Status& status);
   void Deliver(SendToClient send);
   bool Done() const;

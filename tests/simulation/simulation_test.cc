@@ -10,7 +10,8 @@ namespace {
 
 CallSpec Spec(uint32_t prompt_tokens, uint32_t max_tokens, uint64_t salt = 0) {
   CallSpec spec;
-  for (uint32_t i = 0; i < prompt_tokens; ++i) spec.prompt.push_back(static_cast<TokenId>((i * 7 + salt * 13) % 256));
+  for (uint32_t i = 0; i < prompt_tokens; ++i)
+    spec.prompt.push_back(static_cast<TokenId>((i * 7 + salt * 13) % 256));
   spec.max_tokens = max_tokens;
   spec.stop_ids = {ByteTokenizer::kEnd};
   return spec;
@@ -25,7 +26,9 @@ void ExpectWholeAnswer(const SimulatedSystem& system, CallId call, const CallSpe
   EXPECT_EQ(answer.usage.completion_tokens(), answer.tokens.size());
 }
 
-absl::Time Soon(SimulatedSystem& system, double ms = 1000) { return system.world().now() + absl::Milliseconds(ms); }
+absl::Time Soon(SimulatedSystem& system, double ms = 1000) {
+  return system.world().now() + absl::Milliseconds(ms);
+}
 
 TEST(Simulation, OneRequestCrossesBothWorkers) {
   SimulatedSystem system({});
@@ -42,8 +45,11 @@ TEST(Simulation, OneRequestCrossesBothWorkers) {
 // Every part is the delay that was scripted: links of 2 ms, steps of 5 ms, a budget of 64 rows.
 TEST(Simulation, EveryPartOfTheTimingsEqualsItsScriptedDelay) {
   SimulatedSystem::Options options{.prefill_workers = 1, .decode_workers = 1};
-  options.delays = {.link_min = absl::Milliseconds(2), .link_max = absl::Milliseconds(2),
-                    .step_base = absl::Milliseconds(5), .step_row = absl::ZeroDuration(), .bytes_per_second = 1e12};
+  options.delays = {.link_min = absl::Milliseconds(2),
+                    .link_max = absl::Milliseconds(2),
+                    .step_base = absl::Milliseconds(5),
+                    .step_row = absl::ZeroDuration(),
+                    .bytes_per_second = 1e12};
   options.prefill.chunk_tokens = 64;
   SimulatedSystem system(options);
   CallSpec spec = Spec(100, 5);
@@ -61,7 +67,8 @@ TEST(Simulation, EveryPartOfTheTimingsEqualsItsScriptedDelay) {
   EXPECT_DOUBLE_EQ(timings.network_ms(), 4 * 2);  // to decode and back, to prefill and back
   EXPECT_DOUBLE_EQ(timings.ttft_ms(), 3 + 10 + 8);
   EXPECT_EQ(answer.first_token - answer.sent, absl::Milliseconds(21));
-  // The last pieces are offered with the last layers and taken one round trip later; the commit waits for them.
+  // The last pieces are offered with the last layers and taken one round trip later; the commit waits for
+  // them.
   EXPECT_NEAR(timings.handoff_ms(), 2 * 2 + 2, 0.01);
   EXPECT_DOUBLE_EQ(timings.decode_queue_ms(), 0);
   EXPECT_DOUBLE_EQ(timings.first_step_ms(), 5);
@@ -71,8 +78,10 @@ TEST(Simulation, EveryPartOfTheTimingsEqualsItsScriptedDelay) {
 
 TEST(Simulation, AWaitingRequestCountsItsQueueOnce) {
   SimulatedSystem::Options options{.prefill_workers = 1, .decode_workers = 1};
-  options.delays = {.link_min = absl::Milliseconds(1), .link_max = absl::Milliseconds(1),
-                    .step_base = absl::Milliseconds(10), .step_row = absl::ZeroDuration()};
+  options.delays = {.link_min = absl::Milliseconds(1),
+                    .link_max = absl::Milliseconds(1),
+                    .step_base = absl::Milliseconds(10),
+                    .step_row = absl::ZeroDuration()};
   options.router.picker.prefill_depth_tokens = 1;  // one prompt at a time
   SimulatedSystem system(options);
   const absl::Time start = Soon(system);
@@ -299,7 +308,8 @@ std::string RunThousand(uint64_t seed) {
   std::string trace;
   for (const auto& [call, spec] : calls) {
     ExpectWholeAnswer(system, call, spec);
-    trace += StrCat(call, ":", absl::ToInt64Nanoseconds(system.answer(call).ended_at - absl::UnixEpoch()), " ");
+    trace +=
+        StrCat(call, ":", absl::ToInt64Nanoseconds(system.answer(call).ended_at - absl::UnixEpoch()), " ");
   }
   EXPECT_EQ(system.CheckQuiescent(), absl::OkStatus());
   return StrCat(trace, system.world().events_run());

@@ -22,7 +22,8 @@ class ByteTokenizer : public Tokenizer {
     for (uint32_t byte = 0; byte < 256; ++byte) bytes_[byte] = static_cast<char>(byte);
   }
 
-  absl::StatusOr<std::vector<TokenId>> Encode(absl::Span<const TextRun> runs, bool add_special) const override {
+  absl::StatusOr<std::vector<TokenId>> Encode(absl::Span<const TextRun> runs,
+                                              bool add_special) const override {
     std::vector<TokenId> tokens;
     for (const TextRun& run : runs) {
       for (char c : run.text) tokens.push_back(static_cast<unsigned char>(c));

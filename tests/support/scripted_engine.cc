@@ -29,14 +29,15 @@ KvGeometry Geometry(const ScriptedEngine::Options& options) {
   KvGeometry geometry;
   geometry.type = KvType::kF32;
   geometry.block_tokens = options.block_tokens;
-  geometry.groups = {{.layers = {0, 2}, .kv_heads = kHeads, .head_dim = kHeadDim},
-                     {.layers = {1, 3}, .kv_heads = kHeads, .head_dim = kHeadDim, .window_tokens = options.window_tokens}};
+  geometry.groups = {
+      {.layers = {0, 2}, .kv_heads = kHeads, .head_dim = kHeadDim},
+      {.layers = {1, 3}, .kv_heads = kHeads, .head_dim = kHeadDim, .window_tokens = options.window_tokens}};
   return geometry;
 }
 
 // Address of half a head's K or V of one token.
-std::byte* Cell(const KvPools& pools, const SequenceKv& kv, uint32_t group, uint32_t layer, uint32_t position, uint32_t v,
-                uint32_t head, uint32_t half) {
+std::byte* Cell(const KvPools& pools, const SequenceKv& kv, uint32_t group, uint32_t layer, uint32_t position,
+                uint32_t v, uint32_t head, uint32_t half) {
   const uint32_t block_tokens = pools.geometry().block_tokens;
   const absl::Span<const uint32_t> table = kv.table(group);
   const uint32_t block = table[(position / block_tokens) % table.size()];
@@ -50,14 +51,16 @@ TokenId TokenOf(uint64_t hash, uint32_t end_every) {
   return static_cast<TokenId>('a' + (hash >> 20) % 26);
 }
 
-// Calls `use` with (layer of the model, group, layer of the group, position) for all that a row at `position` attends to.
+// Calls `use` with (layer of the model, group, layer of the group, position) for all that a row at `position`
+// attends to.
 template <typename Use>
 void ForAttended(const KvGeometry& geometry, uint32_t position, Use use) {
   for (uint32_t group = 0; group < geometry.groups.size(); ++group) {
     const uint32_t window = geometry.groups[group].window_tokens;
     const uint32_t begin = window == 0 || position + 1 < window ? 0 : position + 1 - window;
     for (uint32_t layer = 0; layer < geometry.groups[group].layers.size(); ++layer) {
-      for (uint32_t at = begin; at <= position; ++at) use(geometry.groups[group].layers[layer], group, layer, at);
+      for (uint32_t at = begin; at <= position; ++at)
+        use(geometry.groups[group].layers[layer], group, layer, at);
     }
   }
 }
@@ -98,7 +101,8 @@ void ScriptedEngine::ComputeLayers(const StepPlan& plan, LayerRange layers) {
           for (uint32_t cell = 0; cell < 8; ++cell) {
             const uint32_t v = cell / 4, head = cell / 2 % 2, half = cell % 2;
             const uint64_t digest = Digest(step.tokens[row], position, model_layer, v, head, half);
-            std::memcpy(Cell(*pools_, *step.kv, group, layer, position, v, head, half), &digest, sizeof(digest));
+            std::memcpy(Cell(*pools_, *step.kv, group, layer, position, v, head, half), &digest,
+                        sizeof(digest));
           }
         }
       }
@@ -112,7 +116,8 @@ SampledToken ScriptedEngine::SampleOne(const SequenceStep& step) const {
   ForAttended(pools_->geometry(), position, [&](uint32_t, uint32_t group, uint32_t layer, uint32_t at) {
     for (uint32_t cell = 0; cell < 8; ++cell) {
       uint64_t digest;
-      std::memcpy(&digest, Cell(*pools_, *step.kv, group, layer, at, cell / 4, cell / 2 % 2, cell % 2), sizeof(digest));
+      std::memcpy(&digest, Cell(*pools_, *step.kv, group, layer, at, cell / 4, cell / 2 % 2, cell % 2),
+                  sizeof(digest));
       hash = Mix(hash, digest);
     }
   });
@@ -139,8 +144,8 @@ StepResult ScriptedEngine::Sample(const StepPlan& plan) const {
   return result;
 }
 
-std::vector<TokenId> ScriptedEngine::ExpectedAnswer(const Options& options, const std::vector<TokenId>& prompt,
-                                                    uint32_t max_tokens) {
+std::vector<TokenId> ScriptedEngine::ExpectedAnswer(const Options& options,
+                                                    const std::vector<TokenId>& prompt, uint32_t max_tokens) {
   const KvGeometry geometry = Geometry(options);
   std::vector<TokenId> tokens = prompt;
   while (tokens.size() < prompt.size() + max_tokens) {

@@ -13,10 +13,10 @@
 
 namespace baton {
 
-// An engine without weights whose answers depend on every byte of KV: computing a token writes a digest of (token,
-// position, layer) into K and V of every head, and sampling hashes all KV that the model would attend to. So a lost, late,
-// misplaced or foreign byte changes the answer. Two cache groups: full attention (layers 0 and 2) and a sliding window
-// (layers 1 and 3). The vocabulary is ByteTokenizer's.
+// An engine without weights whose answers depend on every byte of KV: computing a token writes a digest of
+// (token, position, layer) into K and V of every head, and sampling hashes all KV that the model would attend
+// to. So a lost, late, misplaced or foreign byte changes the answer. Two cache groups: full attention (layers
+// 0 and 2) and a sliding window (layers 1 and 3). The vocabulary is ByteTokenizer's.
 class ScriptedEngine : public Engine {
  public:
   struct Options {
@@ -38,7 +38,8 @@ class ScriptedEngine : public Engine {
   void ComputeLayers(const StepPlan& plan, LayerRange layers);
   StepResult Sample(const StepPlan& plan) const;
 
-  // The whole answer to a prompt, computed without any KV cache: what every path through the system must give.
+  // The whole answer to a prompt, computed without any KV cache: what every path through the system must
+  // give.
   static std::vector<TokenId> ExpectedAnswer(const Options& options, const std::vector<TokenId>& prompt,
                                              uint32_t max_tokens);
 
