@@ -47,7 +47,13 @@ std::shared_ptr<StreamedAnswer> StreamedAnswer::Create(grpc::CallbackServerConte
   return answer;
 }
 
-void StreamedAnswer::End(const absl::Status& status, const v1::Timings& timings) {
+bool StreamedAnswer::Send(v1::GenerateStreamResponse response) {
+  has_hole_ = has_hole_ || !stream_->Write(std::move(response));
+  return !has_hole_;
+}
+
+void StreamedAnswer::End(const absl::Status& how, const v1::Timings& timings) {
+  const absl::Status status = has_hole_ ? SlowReaderError() : how;
   {
     MutexLock lock(&mutex_);
     if (context_ != nullptr) AddTrailers(context_, timings);

@@ -29,7 +29,7 @@ class StreamedAnswer final : public ClientStream {
   // A drain waits for the call from now on.
   void Hold(DrainState::Work work) { work_ = std::move(work); }
 
-  bool Send(v1::GenerateStreamResponse response) override { return stream_->Write(std::move(response)); }
+  bool Send(v1::GenerateStreamResponse response) override;
   void End(const absl::Status& status, const v1::Timings& timings) override;
 
  private:
@@ -37,6 +37,7 @@ class StreamedAnswer final : public ClientStream {
 
   std::shared_ptr<ServerStream<v1::GenerateStreamResponse>> stream_;  // constant once created
   DrainState::Work work_;
+  bool has_hole_ = false;  // of the executor
   Mutex mutex_;
   grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);  // null once gRPC is done with the call
 };

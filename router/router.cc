@@ -5,6 +5,7 @@
 
 #include "common/error_details.h"
 #include "common/str_cat.h"
+#include "router/client_stream.h"
 
 namespace baton {
 
@@ -119,7 +120,7 @@ RouterActions Router::OnClientGone(CallId id, absl::Time now) {
 
 RouterActions Router::OnSlowReader(CallId id, absl::Time now) {
   return EndOne(
-      id, WithErrorInfo(absl::ResourceExhaustedError("the client does not read its stream"), "SLOW_READER"),
+      id, SlowReaderError(),
       now);
 }
 

@@ -1,9 +1,11 @@
 #include "tests/end_to_end/answer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/check.h"
 #include "common/grpc_status.h"
+#include "common/str_cat.h"
 #include "google/protobuf/text_format.h"
 
 namespace baton {
@@ -96,6 +98,20 @@ std::string Decided(const v1::GenerateResponse& answer) {
   decided.clear_model();
   decided.clear_timings();
   return decided.DebugString();
+}
+
+std::string Difference(const std::string& decided, const std::string& expected) {
+  const auto [at, expected_at] =
+      std::mismatch(decided.begin(), decided.end(), expected.begin(), expected.end());
+  if (at == decided.end() && expected_at == expected.end()) return "";
+  const size_t line = std::count(decided.begin(), at, '\n');
+  const auto line_around = [](const std::string& text, size_t offset) {
+    const size_t begin = offset == 0 ? 0 : text.rfind('\n', offset - 1) + 1;
+    return text.substr(begin, text.find('\n', offset) - begin);
+  };
+  const size_t offset = at - decided.begin();
+  return StrCat("line ", line, ": \"", line_around(decided, offset), "\", expected \"",
+                line_around(expected, offset), "\"");
 }
 
 }  // namespace baton

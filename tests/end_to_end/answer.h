@@ -53,8 +53,11 @@ Answer Generate(v1::Inference::Stub& stub, const v1::GenerateRequest& request);
 // A request in protobuf's text format.
 v1::GenerateRequest Request(const std::string& text);
 
-// Equal in everything that the model decided: tokens, text, log-probabilities bit for bit, finish, usage and seed.
+// All that the model decided, as text: tokens, text, log-probabilities to the last bit, finish, usage and
+// seed.
 std::string Decided(const v1::GenerateResponse& answer);
+// The first line in which two such texts differ; empty when none does.
+std::string Difference(const std::string& decided, const std::string& expected);
 
 }  // namespace baton
 

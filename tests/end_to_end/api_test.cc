@@ -39,14 +39,15 @@ class ApiTest : public testing::Test {
     if (whole.whole.has_seed()) again.mutable_sampling()->set_seed(whole.whole.seed());
     const Answer streamed = Stream(stub(), again);
     EXPECT_TRUE(streamed.status.ok()) << streamed.status;
-    EXPECT_EQ(Decided(streamed.whole), Decided(whole.whole));
+    EXPECT_EQ(Difference(Decided(streamed.whole), Decided(whole.whole)), "");
     return whole.whole;
   }
   static v1::GenerateResponse Ask(const std::string& text) { return Ask(Request(text)); }
 
   // A request whose every token is `token`, in as far as the biases decide.
   static v1::GenerateRequest Repeating(std::string_view token, uint32_t max_tokens) {
-    v1::GenerateRequest request = Request("prompt: 'and then' sampling { temperature: 0 } response { return_tokens: true }");
+    v1::GenerateRequest request =
+        Request("prompt: 'and then' sampling { temperature: 0 } response { return_tokens: true }");
     (*request.mutable_sampling()->mutable_logit_bias())[Token(token)] = 100;
     request.mutable_stopping()->set_max_tokens(max_tokens);
     return request;
@@ -70,9 +71,9 @@ TEST_F(ApiTest, TheSmallestUsefulCall) {
 }
 
 TEST_F(ApiTest, UsageCountsEveryTokenOnce) {
-  const v1::GenerateResponse answer = Ask(
-      "prompt: 'hello world' sampling { temperature: 0 } stopping { max_tokens: 9 ignore_eos: true } "
-      "response { return_tokens: true }");
+  const v1::GenerateResponse answer =
+      Ask("prompt: 'hello world' sampling { temperature: 0 } stopping { max_tokens: 9 ignore_eos: true } "
+          "response { return_tokens: true }");
   EXPECT_EQ(answer.usage().prompt_tokens(), tokenizer().Encode({{"hello world"}}, true)->size());
   EXPECT_EQ(answer.prompt().prompt_tokens(), answer.usage().prompt_tokens());
   EXPECT_EQ(answer.usage().cached_tokens(), 0);
@@ -89,7 +90,7 @@ TEST_F(ApiTest, TokensAreTakenAsTheyAre) {
   request.mutable_tokens()->mutable_ids()->Assign(ids.begin(), ids.end());
   v1::GenerateResponse by_tokens = Ask(request);
   by_tokens.set_seed(by_text.seed());
-  EXPECT_EQ(Decided(by_tokens), Decided(by_text));
+  EXPECT_EQ(Difference(Decided(by_tokens), Decided(by_text)), "");
 }
 
 TEST_F(ApiTest, ASeedDecidesTheAnswer) {
@@ -98,7 +99,7 @@ TEST_F(ApiTest, ASeedDecidesTheAnswer) {
       "response { return_tokens: true }");
   const v1::GenerateResponse first = Ask(request);
   request.mutable_sampling()->set_seed(first.seed());
-  EXPECT_EQ(Decided(Ask(request)), Decided(first));
+  EXPECT_EQ(Difference(Decided(Ask(request)), Decided(first)), "");
   request.mutable_sampling()->set_seed(first.seed() + 1);
   const v1::GenerateResponse other = Ask(request);
   EXPECT_NE(other.text(), first.text());
@@ -107,7 +108,9 @@ TEST_F(ApiTest, ASeedDecidesTheAnswer) {
 
 TEST_F(ApiTest, EverySamplingFieldReachesTheSampler) {
   const std::string rest = "} prompt: 'hello and the' stopping { max_tokens: 48 ignore_eos: true }";
-  const auto text = [&](const std::string& sampling) { return Ask("sampling { seed: 5 " + sampling + rest).text(); };
+  const auto text = [&](const std::string& sampling) {
+    return Ask("sampling { seed: 5 " + sampling + rest).text();
+  };
   const std::string greedy = text("temperature: 0");
   const std::string sampled = text("temperature: 2");
   EXPECT_NE(sampled, greedy);
@@ -215,7 +218,8 @@ TEST_F(ApiTest, ATimeLimitEndsAnAnswerWithWhatThereIs) {
   EXPECT_EQ(answer.whole.usage().completion_tokens(), 1);
 }
 
-// A distribution's `top`, of which `chosen` is the one that was taken: descending, and no more than all of it.
+// A distribution's `top`, of which `chosen` is the one that was taken: descending, and no more than all of
+// it.
 void ExpectLogprobs(const v1::PositionLogprobs& position, int top) {
   ASSERT_EQ(position.top_size(), top);
   double sum = 0;
@@ -228,9 +232,9 @@ void ExpectLogprobs(const v1::PositionLogprobs& position, int top) {
 }
 
 TEST_F(ApiTest, LogprobsOfTheAnswer) {
-  const v1::GenerateResponse answer = Ask(
-      "prompt: 'hello' sampling { temperature: 0 } stopping { max_tokens: 5 ignore_eos: true } "
-      "response { logprobs: 4 return_tokens: true }");
+  const v1::GenerateResponse answer =
+      Ask("prompt: 'hello' sampling { temperature: 0 } stopping { max_tokens: 5 ignore_eos: true } "
+          "response { logprobs: 4 return_tokens: true }");
   ASSERT_EQ(answer.logprobs_size(), 5);
   for (int i = 0; i < 5; ++i) {
     const v1::PositionLogprobs& position = answer.logprobs(i);
@@ -239,14 +243,16 @@ TEST_F(ApiTest, LogprobsOfTheAnswer) {
     EXPECT_EQ(position.token().token(), position.top(0).token());  // greedy
     EXPECT_EQ(position.token().logprob(), position.top(0).logprob());
   }
-  const v1::GenerateResponse own = Ask(
-      "prompt: 'hello' sampling { temperature: 0 } stopping { max_tokens: 2 ignore_eos: true } response { logprobs: 0 }");
+  const v1::GenerateResponse own =
+      Ask("prompt: 'hello' sampling { temperature: 0 } stopping { max_tokens: 2 ignore_eos: true } response "
+          "{ logprobs: 0 }");
   ASSERT_EQ(own.logprobs_size(), 2);
   EXPECT_EQ(own.logprobs(1).top_size(), 0);
   EXPECT_EQ(own.logprobs(1).token().logprob(), answer.logprobs(1).token().logprob());
   // They are of the distribution before any sampling parameter.
-  const v1::GenerateResponse hot = Ask(
-      "prompt: 'hello' sampling { temperature: 9 } stopping { max_tokens: 1 ignore_eos: true } response { logprobs: 4 }");
+  const v1::GenerateResponse hot =
+      Ask("prompt: 'hello' sampling { temperature: 9 } stopping { max_tokens: 1 ignore_eos: true } response "
+          "{ logprobs: 4 }");
   EXPECT_EQ(hot.logprobs(0).top(3).logprob(), answer.logprobs(0).top(3).logprob());
 }
 
@@ -269,12 +275,13 @@ TEST_F(ApiTest, LogprobsOfThePrompt) {
 
 TEST_F(ApiTest, AChatIsItsTemplatesPrompt) {
   const std::string options = "sampling { temperature: 0 seed: 1 } stopping { max_tokens: 6 }";
-  const std::string messages = "messages { role: 'system' content: 'be kind' } messages { role: 'user' content: 'hello' }";
+  const std::string messages =
+      "messages { role: 'system' content: 'be kind' } messages { role: 'user' content: 'hello' }";
   const v1::GenerateResponse chat = Ask("chat { " + messages + " }" + options);
   v1::GenerateRequest request = Request("parse_control_tokens: true " + options);
   request.set_prompt(
       "<|im_start|>system\nbe kind<|im_end|>\n<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(Decided(chat), Decided(Ask(request)));
+  EXPECT_EQ(Difference(Decided(chat), Decided(Ask(request))), "");
   // The same text as a user's own is no control token.
   request.clear_parse_control_tokens();
   EXPECT_GT(Ask(request).usage().prompt_tokens(), chat.usage().prompt_tokens());
@@ -324,7 +331,8 @@ TEST_F(ApiTest, AStreamIsDeltas) {
 }
 
 TEST_F(ApiTest, TokenizeAndDetokenizeAreInverse) {
-  for (const std::string text : {"hello world", " two  spaces\n", "caf\u00e9 \u4e16\u754c \U0001F600", "<|im_end|>"}) {
+  for (const std::string text :
+       {"hello world", " two  spaces\n", "caf\u00e9 \u4e16\u754c \U0001F600", "<|im_end|>"}) {
     grpc::ClientContext context;
     v1::TokenizeRequest request;
     request.set_prompt(text);
@@ -374,8 +382,8 @@ TEST_F(ApiTest, TheTimingsAddUp) {
   const v1::Timings& t = answer.whole.timings();
   EXPECT_GT(t.ttft_ms(), 0);
   EXPECT_GT(t.prefill_compute_ms(), 0);
-  EXPECT_NEAR(t.tokenize_ms() + t.router_queue_ms() + t.reservation_ms() + t.prefill_queue_ms() + t.prefill_compute_ms() +
-                  t.lost_attempts_ms() + t.network_ms(),
+  EXPECT_NEAR(t.tokenize_ms() + t.router_queue_ms() + t.reservation_ms() + t.prefill_queue_ms() +
+                  t.prefill_compute_ms() + t.lost_attempts_ms() + t.network_ms(),
               t.ttft_ms(), 1);
   EXPECT_NEAR(t.ttft_ms() + 11 * t.tpot_ms(), t.e2e_ms(), 1e-6);
   EXPECT_EQ(t.lost_attempts_ms(), 0);
@@ -399,7 +407,8 @@ TEST_F(ApiTest, TheNetworkOfLoopbackIsShort) {
 }
 
 TEST_F(ApiTest, TheTrailerHasTheSameTimings) {
-  for (const Answer& answer : {Generate(stub(), Repeating("hello", 3)), Stream(stub(), Repeating("hello", 3))}) {
+  for (const Answer& answer :
+       {Generate(stub(), Repeating("hello", 3)), Stream(stub(), Repeating("hello", 3))}) {
     ASSERT_TRUE(answer.trailers.contains("server-timing"));
     const std::string& trailer = answer.trailers.at("server-timing");
     const auto entry = [](const char* name, double ms) {

@@ -30,7 +30,8 @@ class BadInputTest : public testing::Test {
   }
   void TearDown() override {
     model->OpenGates();
-    const Answer answer = Stream(stub(), Request("prompt: 'hello' stopping { max_tokens: 4 ignore_eos: true }"));
+    const Answer answer =
+        Stream(stub(), Request("prompt: 'hello' stopping { max_tokens: 4 ignore_eos: true }"));
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     EXPECT_EQ(answer.whole.timings().path(), v1::SERVING_PATH_DISAGGREGATED);
     EXPECT_EQ(answer.whole.usage().completion_tokens(), 4);
@@ -67,11 +68,15 @@ TEST_F(BadInputTest, SamplingOutOfRange) {
   ExpectInvalid("prompt: 'x' sampling { temperature: -1 }", {"sampling.temperature", "-1", "[0, 100]"});
   ExpectInvalid("prompt: 'x' sampling { top_p: 0 }", {"sampling.top_p", "(0, 1]"});
   ExpectInvalid("prompt: 'x' sampling { min_p: 1.5 }", {"sampling.min_p", "1.5", "[0, 1]"});
-  ExpectInvalid("prompt: 'x' sampling { presence_penalty: 3 }", {"sampling.presence_penalty", "3", "[-2, 2]"});
-  ExpectInvalid("prompt: 'x' sampling { frequency_penalty: -3 }", {"sampling.frequency_penalty", "-3", "[-2, 2]"});
+  ExpectInvalid("prompt: 'x' sampling { presence_penalty: 3 }",
+                {"sampling.presence_penalty", "3", "[-2, 2]"});
+  ExpectInvalid("prompt: 'x' sampling { frequency_penalty: -3 }",
+                {"sampling.frequency_penalty", "-3", "[-2, 2]"});
   ExpectInvalid("prompt: 'x' sampling { repetition_penalty: 0 }", {"sampling.repetition_penalty", "(0, 10]"});
-  ExpectInvalid("prompt: 'x' sampling { logit_bias { key: 5 value: 101 } }", {"sampling.logit_bias[5]", "101", "100"});
-  ExpectInvalid("prompt: 'x' sampling { logit_bias { key: 99999 value: 1 } }", {"sampling.logit_bias[99999]", "279"});
+  ExpectInvalid("prompt: 'x' sampling { logit_bias { key: 5 value: 101 } }",
+                {"sampling.logit_bias[5]", "101", "100"});
+  ExpectInvalid("prompt: 'x' sampling { logit_bias { key: 99999 value: 1 } }",
+                {"sampling.logit_bias[99999]", "279"});
 }
 
 TEST_F(BadInputTest, SamplingThatIsNoNumber) {
@@ -112,7 +117,8 @@ TEST_F(BadInputTest, PromptsThatCannotBe) {
 
 TEST_F(BadInputTest, StoppingThatCannotBe) {
   ExpectInvalid("prompt: 'x' stopping { max_tokens: 0 }", {"stopping.max_tokens", "0"});
-  ExpectInvalid("prompt: 'x' stopping { max_tokens: 4294967295 }", {"stopping.max_tokens", "4294967295", "1024"});
+  ExpectInvalid("prompt: 'x' stopping { max_tokens: 4294967295 }",
+                {"stopping.max_tokens", "4294967295", "1024"});
   ExpectInvalid("prompt: 'x' stopping { max_tokens: 4 min_tokens: 5 }", {"stopping.min_tokens", "5", "4"});
   ExpectInvalid("prompt: 'x' stopping { time_limit_ms: -1 }", {"stopping.time_limit_ms", "-1"});
   ExpectInvalid("prompt: 'x' stopping { stop_token_ids: 279 }", {"stopping.stop_token_ids[0]", "279"});
@@ -127,7 +133,8 @@ TEST_F(BadInputTest, StoppingThatCannotBe) {
 
 TEST_F(BadInputTest, OtherFieldsOutOfRange) {
   ExpectInvalid("prompt: 'x' response { logprobs: 21 }", {"response.logprobs", "21", "20"});
-  ExpectInvalid("prompt: 'x' response { prompt_logprobs: 4000000000 }", {"response.prompt_logprobs", "4000000000", "20"});
+  ExpectInvalid("prompt: 'x' response { prompt_logprobs: 4000000000 }",
+                {"response.prompt_logprobs", "4000000000", "20"});
   ExpectInvalid("prompt: 'x' request_id: ''", {"request_id", "empty"});
   ExpectInvalid("prompt: 'x' request_id: 'two words'", {"request_id"});
   v1::GenerateRequest request = Request("prompt: 'x'");
@@ -143,13 +150,16 @@ TEST_F(BadInputTest, RefusalsNameTheirFieldForPrograms) {
 }
 
 TEST_F(BadInputTest, AnUnknownModel) {
-  ExpectRefused(Request("prompt: 'x' model: 'gpt-17'"), absl::StatusCode::kNotFound, {"model", "gpt-17", "tiny-llama"});
-  EXPECT_TRUE(Stream(stub(), Request("prompt: 'x' model: 'tiny-llama' stopping { max_tokens: 1 }")).status.ok());
+  ExpectRefused(Request("prompt: 'x' model: 'gpt-17'"), absl::StatusCode::kNotFound,
+                {"model", "gpt-17", "tiny-llama"});
+  EXPECT_TRUE(
+      Stream(stub(), Request("prompt: 'x' model: 'tiny-llama' stopping { max_tokens: 1 }")).status.ok());
 }
 
 TEST_F(BadInputTest, ARequestIdThatIsInFlight) {
   model->decode[0]->gate().Close();
-  const v1::GenerateRequest request = Request("prompt: 'x' request_id: 'twin' stopping { max_tokens: 4 ignore_eos: true }");
+  const v1::GenerateRequest request =
+      Request("prompt: 'x' request_id: 'twin' stopping { max_tokens: 4 ignore_eos: true }");
   AnswerStream first(stub(), request);
   ASSERT_TRUE(first.Next().has_value()) << first.status();
   ExpectRefused(request, absl::StatusCode::kAlreadyExists, {"request_id", "twin"});
@@ -167,7 +177,8 @@ TEST_F(BadInputTest, BytesThatAreNoRequest) {
   EXPECT_EQ(bad_text.code(), absl::StatusCode::kInvalidArgument) << bad_text;
   EXPECT_EQ(GetFieldViolations(bad_text).at(0).field, "prompt");
   std::string garbage;
-  for (uint32_t i = 0, state = 1; i < 4096; ++i) garbage += static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  for (uint32_t i = 0, state = 1; i < 4096; ++i)
+    garbage += static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
   EXPECT_EQ(CallWith(garbage).code(), absl::StatusCode::kInvalidArgument);
   // An empty message is a request without a prompt.
   EXPECT_EQ(GetFieldViolations(CallWith("")).at(0).field, "prompt");
@@ -201,11 +212,13 @@ TEST_F(BadInputTest, HostilePrefillLegs) {
   const KvGeometry& geometry = cluster->prefill().engine().kv().geometry();
   const auto make = [&](uint8_t number) {
     v1::PrefillRequest request = MakePrefillRequest(number, LetterPrompt(20));
-    *request.mutable_landing() = MakeLanding(std::string(kTicketBytes, 't'), "decode-1", "127.0.0.1:1", {"grpc"}, geometry,
-                                             {geometry.NeededAfter(0, 20)});
+    *request.mutable_landing() = MakeLanding(std::string(kTicketBytes, 't'), "decode-1", "127.0.0.1:1",
+                                             {"grpc"}, geometry, {geometry.NeededAfter(0, 20)});
     return request;
   };
-  const auto code = [&](const v1::PrefillRequest& request) { return worker.Prefill(request)->Finish().code(); };
+  const auto code = [&](const v1::PrefillRequest& request) {
+    return worker.Prefill(request)->Finish().code();
+  };
   EXPECT_EQ(code(make(1)), absl::StatusCode::kUnavailable);  // in order, but nobody is there
   EXPECT_EQ(code(v1::PrefillRequest()), absl::StatusCode::kInvalidArgument);
   v1::PrefillRequest request = make(2);
@@ -253,7 +266,8 @@ TEST_F(BadInputTest, HostileDecodeLegs) {
 
 TEST_F(BadInputTest, HostileBytesAtEveryWorkerMethod) {
   std::string garbage;
-  for (uint32_t i = 0, state = 7; i < 512; ++i) garbage += static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  for (uint32_t i = 0, state = 7; i < 512; ++i)
+    garbage += static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
   for (const auto& [address, method] : std::vector<std::pair<std::string, std::string>>{
            {cluster->prefill().address(), "/baton.v1.PrefillWorker/Prefill"},
            {cluster->decode().address(), "/baton.v1.DecodeWorker/Decode"},
@@ -271,7 +285,8 @@ TEST_F(BadInputTest, HostileBytesAtEveryWorkerMethod) {
 TEST(BadInputOtherModelTest, AChatNeedsATemplate) {
   TinyModel model(1, 1, Architecture::kGemma3);
   Cluster cluster(model.options());
-  const Answer answer = Stream(cluster.inference(), Request("chat { messages { role: 'user' content: 'hello' } }"));
+  const Answer answer =
+      Stream(cluster.inference(), Request("chat { messages { role: 'user' content: 'hello' } }"));
   EXPECT_EQ(answer.status.code(), absl::StatusCode::kInvalidArgument) << answer.status;
   EXPECT_EQ(GetFieldViolations(answer.status).at(0).field, "chat");
   EXPECT_TRUE(Stream(cluster.inference(), Request("prompt: 'hello' stopping { max_tokens: 3 }")).status.ok());

@@ -28,17 +28,18 @@ class CancelCallTest : public testing::Test {
     model_.OpenGates();
     const Answer answer = bystander_->Finish();
     EXPECT_TRUE(answer.status.ok()) << answer.status;
-    EXPECT_EQ(Decided(answer.whole), Decided(undisturbed_.whole));
+    EXPECT_EQ(Difference(Decided(answer.whole), Decided(undisturbed_.whole)), "");
   }
 
   static v1::GenerateRequest Bystander() {
-    return Request("prompt: 'hello world' sampling { temperature: 0 seed: 1 } "
-                   "stopping { max_tokens: 900 ignore_eos: true } response { return_tokens: true logprobs: 1 }");
+    return Request(
+        "prompt: 'hello world' sampling { temperature: 0 seed: 1 } "
+        "stopping { max_tokens: 900 ignore_eos: true } response { return_tokens: true logprobs: 1 }");
   }
   // Several chunks of prompt, and more tokens than any test waits for.
   static v1::GenerateRequest Victim() {
-    v1::GenerateRequest request =
-        Request("request_id: 'victim' sampling { temperature: 0 } stopping { max_tokens: 700 ignore_eos: true }");
+    v1::GenerateRequest request = Request(
+        "request_id: 'victim' sampling { temperature: 0 } stopping { max_tokens: 700 ignore_eos: true }");
     for (uint32_t i = 0; i < 200; ++i) request.mutable_tokens()->add_ids(3 + i % 250);
     return request;
   }
@@ -69,14 +70,16 @@ class CancelCallTest : public testing::Test {
   std::unique_ptr<AnswerStream> bystander_;
 };
 
-class CancelPointTest : public CancelCallTest, public testing::WithParamInterface<std::tuple<Means, Point>> {};
+class CancelPointTest : public CancelCallTest,
+                        public testing::WithParamInterface<std::tuple<Means, Point>> {};
 
 TEST_P(CancelPointTest, FreesBothSidesAndDisturbsNobody) {
   const auto& [means, point] = GetParam();
   GatedEngine& prefill = model_.prefill[0]->gate();
   GatedEngine& decode = model_.decode[0]->gate();
   if (point == Point::kComputingThePrompt) prefill.Close();
-  const auto deadline = means == Means::kDeadline ? std::chrono::milliseconds(500) : std::chrono::milliseconds(30000);
+  const auto deadline =
+      means == Means::kDeadline ? std::chrono::milliseconds(500) : std::chrono::milliseconds(30000);
   AnswerStream victim(cluster_->inference(), Victim(), deadline);
   switch (point) {
     case Point::kComputingThePrompt:
@@ -84,7 +87,8 @@ TEST_P(CancelPointTest, FreesBothSidesAndDisturbsNobody) {
       break;
     case Point::kAfterToken0:
     case Point::kBetweenTokens:
-      for (int i = 0; i < (point == Point::kAfterToken0 ? 1 : 5); ++i) ASSERT_TRUE(victim.Next().has_value()) << victim.status();
+      for (int i = 0; i < (point == Point::kAfterToken0 ? 1 : 5); ++i)
+        ASSERT_TRUE(victim.Next().has_value()) << victim.status();
       decode.Close();
       decode.AwaitStep();
       break;
@@ -143,11 +147,12 @@ TEST(SlowReaderTest, IsCutOffAndDisturbsNobody) {
   ClusterOptions options = model.options();
   options.inference.max_unread_messages = 1;
   Cluster cluster(options);
-  v1::GenerateRequest request =
-      Request("prompt: 'hello' sampling { temperature: 0 seed: 1 } stopping { max_tokens: 900 ignore_eos: true } "
-              "response { logprobs: 20 }");
-  const Answer undisturbed = Stream(cluster.inference(), request);
+  v1::GenerateRequest request = Request(
+      "prompt: 'hello' sampling { temperature: 0 seed: 1 } stopping { max_tokens: 900 ignore_eos: true } "
+      "response { logprobs: 20 }");
+  const Answer undisturbed = Generate(cluster.inference(), request);
   ASSERT_TRUE(undisturbed.status.ok()) << undisturbed.status;
+  ASSERT_EQ(undisturbed.whole.logprobs_size(), 900);
   ASSERT_GT(undisturbed.whole.ByteSizeLong(), 200 << 10);
   // A connection that takes 64 KiB unread, whatever the machine.
   grpc::ChannelArguments arguments;
@@ -155,9 +160,9 @@ TEST(SlowReaderTest, IsCutOffAndDisturbsNobody) {
   const auto stub = v1::Inference::NewStub(
       grpc::CreateCustomChannel(cluster.address(), grpc::InsecureChannelCredentials(), arguments));
   AnswerStream slow(*stub, request);
-  const Answer beside = Stream(cluster.inference(), request);
+  const Answer beside = Generate(cluster.inference(), request);
   EXPECT_TRUE(beside.status.ok()) << beside.status;
-  EXPECT_EQ(Decided(beside.whole), Decided(undisturbed.whole));
+  EXPECT_EQ(Difference(Decided(beside.whole), Decided(undisturbed.whole)), "");
   cluster.AwaitRequests(0);
   cluster.ExpectIdle();
   const Answer cut = slow.Finish();

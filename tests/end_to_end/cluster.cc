@@ -35,12 +35,9 @@ Cluster::Cluster(const ClusterOptions& options) : at_end_(options.at_end) {
   add(v1::ROLE_PREFILL, options.prefill, prefill_, watch.prefill);
   add(v1::ROLE_DECODE, options.decode, decode_, watch.decode);
 
-  auto router = RouterServer::Start({}, options.router, options.inference, watch,
-                                    {.model = options.model,
-                                     .clock = &clock_,
-                                     .random = &random_,
-                                     .metrics = &metrics_,
-                                     .drain = &drain_});
+  auto router = RouterServer::Start(
+      {}, options.router, options.inference, watch,
+      {.model = options.model, .clock = &clock_, .random = &random_, .metrics = &metrics_, .drain = &drain_});
   BATON_CHECK(router.ok());
   router_ = *std::move(router);
   serving_ = std::thread([this] { router_->ServeUntilDrained({.timeout = absl::Seconds(60)}); });

@@ -25,17 +25,17 @@ struct ClusterOptions {
   const ServedModel* model = nullptr;  // the router's
   std::vector<Engine*> prefill;        // one worker on each
   std::vector<Engine*> decode;
-  std::string transport = "grpc";      // or "inproc"
+  std::string transport = "grpc";  // or "inproc"
   PrefillSchedulerOptions prefill_options;
   DecodeSchedulerOptions decode_options;
   RouterOptions router;
   InferenceService::Options inference;
-  bool start_workers = true;           // false: the test starts them
+  bool start_workers = true;             // false: the test starts them
   std::function<void()> at_end = [] {};  // called before it stops, to let go of what would hold that up
 };
 
-// A router, prefill and decode services in this process, over real gRPC on loopback. Engines and model outlive it. Used by
-// one thread.
+// A router, prefill and decode services in this process, over real gRPC on loopback. Engines and model
+// outlive it. Used by one thread.
 class Cluster {
  public:
   // Ready: every worker that was started serves.
@@ -52,7 +52,8 @@ class Cluster {
 
   // What the router says of a worker.
   v1::Worker Seen(const WorkerNode& node);
-  // Until it says so of a worker, which a probe may have to find out first. Expects that it does within ten seconds.
+  // Until it says so of a worker, which a probe may have to find out first. Expects that it does within ten
+  // seconds.
   void AwaitSeen(const WorkerNode& node, const std::function<bool(const v1::Worker&)>& done);
   // Until the present instance of a running worker, or one that is stopped, is in this state.
   void AwaitState(const WorkerNode& node, v1::WorkerState state);

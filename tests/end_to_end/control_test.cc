@@ -76,7 +76,8 @@ TEST_F(ControlTest, ARouterTellsWhatItIsAndWhatItServes) {
   EXPECT_EQ(named.model().DebugString(), model.DebugString());
   grpc::ClientContext unknown_context;
   request.set_model("no-such");
-  EXPECT_EQ(cluster_.control().GetModelInfo(&unknown_context, request, &named).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(cluster_.control().GetModelInfo(&unknown_context, request, &named).error_code(),
+            grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(ControlTest, ListWorkersShowsWhatTheRouterKnows) {
@@ -94,7 +95,8 @@ TEST_F(ControlTest, ListWorkersShowsWhatTheRouterKnows) {
 TEST_F(ControlTest, LoadFollowsTheRequests) {
   EXPECT_EQ(cluster_.Requests(), 0);
   model_.decode[0]->gate().Close();
-  AnswerStream stream(cluster_.inference(), Request("prompt: 'x' stopping { max_tokens: 9 ignore_eos: true }"));
+  AnswerStream stream(cluster_.inference(),
+                      Request("prompt: 'x' stopping { max_tokens: 9 ignore_eos: true }"));
   ASSERT_TRUE(stream.Next().has_value()) << stream.status();
   EXPECT_EQ(cluster_.Requests(), 1);
   cluster_.AwaitSeen(cluster_.decode(), [](const v1::Worker& seen) { return seen.assigned() == 1; });
@@ -106,10 +108,12 @@ TEST_F(ControlTest, LoadFollowsTheRequests) {
 
 TEST_F(ControlTest, AbortEndsTheRequestOfThatIdAlone) {
   EXPECT_FALSE(Abort("victim"));
-  AnswerStream victim(cluster_.inference(),
-                      Request("prompt: 'x' request_id: 'victim' stopping { max_tokens: 900 ignore_eos: true }"));
-  AnswerStream other(cluster_.inference(),
-                     Request("prompt: 'x' request_id: 'victim2' stopping { max_tokens: 900 ignore_eos: true }"));
+  AnswerStream victim(
+      cluster_.inference(),
+      Request("prompt: 'x' request_id: 'victim' stopping { max_tokens: 900 ignore_eos: true }"));
+  AnswerStream other(
+      cluster_.inference(),
+      Request("prompt: 'x' request_id: 'victim2' stopping { max_tokens: 900 ignore_eos: true }"));
   ASSERT_TRUE(victim.Next().has_value()) << victim.status();
   ASSERT_TRUE(other.Next().has_value()) << other.status();
   model_.decode[0]->gate().Close();
@@ -165,7 +169,8 @@ TEST_F(ControlTest, DrainRefusesNewCallsAndLetsRunningOnesFinish) {
   grpc::ClientContext watch_context;
   const auto watch = WatchInference(&watch_context);
   model_.decode[0]->gate().Close();
-  AnswerStream running(cluster_.inference(), Request("prompt: 'x' stopping { max_tokens: 20 ignore_eos: true }"));
+  AnswerStream running(cluster_.inference(),
+                       Request("prompt: 'x' stopping { max_tokens: 20 ignore_eos: true }"));
   ASSERT_TRUE(running.Next().has_value()) << running.status();
   grpc::ClientContext context;
   const auto drain = cluster_.control().Drain(&context, {});
@@ -193,7 +198,8 @@ TEST_F(ControlTest, DrainRefusesNewCallsAndLetsRunningOnesFinish) {
 TEST_F(ControlTest, TheRoutersMetricsMove) {
   // The first step of decode waits until prefill has said how long the handoff took.
   model_.decode[0]->gate().Close();
-  AnswerStream stream(cluster_.inference(), Request("prompt: 'hello' stopping { max_tokens: 5 ignore_eos: true }"));
+  AnswerStream stream(cluster_.inference(),
+                      Request("prompt: 'hello' stopping { max_tokens: 5 ignore_eos: true }"));
   ASSERT_TRUE(stream.Next().has_value()) << stream.status();
   ASSERT_TRUE(cluster_.prefill().client().AwaitIdle());
   model_.decode[0]->gate().Open();
@@ -207,11 +213,14 @@ TEST_F(ControlTest, TheRoutersMetricsMove) {
   EXPECT_EQ(metrics.Get<Metric::kWorkers>("prefill", "serving").Value(), 1);
   EXPECT_EQ(metrics.Get<Metric::kWorkers>("decode", "serving").Value(), 1);
   const std::string text = metrics.Text();
-  for (const char* name : {"baton_time_to_first_token_seconds_count", "baton_time_per_output_token_seconds_count",
-                           "baton_request_duration_seconds_count", "baton_handoff_seconds_count"}) {
-    EXPECT_NE(text.find(std::string(name) + "{model=\"model\",role=\"router\"} 1"), std::string::npos) << name << text;
+  for (const char* name :
+       {"baton_time_to_first_token_seconds_count", "baton_time_per_output_token_seconds_count",
+        "baton_request_duration_seconds_count", "baton_handoff_seconds_count"}) {
+    EXPECT_NE(text.find(std::string(name) + "{model=\"model\",role=\"router\"} 1"), std::string::npos)
+        << name << text;
   }
-  EXPECT_NE(text.find("baton_inter_token_latency_seconds_count{model=\"model\",role=\"router\"} 4"), std::string::npos);
+  EXPECT_NE(text.find("baton_inter_token_latency_seconds_count{model=\"model\",role=\"router\"} 4"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ constexpr uint32_t kContextTokens = 1024;
 constexpr uint32_t kMaxStepTokens = 512;
 
 v1::GenerateRequest GreedyRequest(uint32_t number, uint32_t prompt_tokens, uint32_t max_tokens) {
-  v1::GenerateRequest request = Request("sampling { temperature: 0 seed: 1 } stopping { ignore_eos: true } "
-                                        "response { return_tokens: true logprobs: 3 }");
+  v1::GenerateRequest request = Request(
+      "sampling { temperature: 0 seed: 1 } stopping { ignore_eos: true } "
+      "response { return_tokens: true logprobs: 3 }");
   const std::vector<TokenId> prompt = LetterPrompt(prompt_tokens, number);
   request.mutable_tokens()->mutable_ids()->Assign(prompt.begin(), prompt.end());
   request.mutable_stopping()->set_max_tokens(max_tokens);
@@ -41,8 +42,8 @@ uint64_t PromptKvBytes(const KvGeometry& geometry, uint32_t prompt_tokens) {
 void PrintTo(const EqualityCase& c, std::ostream* out) { *out << NameOf(c); }
 
 std::string NameOf(const EqualityCase& c) {
-  return StrCat("chunk", c.chunk_tokens, "_blocks", c.prefill_block, "to", c.decode_block, "_", c.transport, "_threads",
-                c.threads);
+  return StrCat("chunk", c.chunk_tokens, "_blocks", c.prefill_block, "to", c.decode_block, "_", c.transport,
+                "_threads", c.threads);
 }
 
 EqualitySuite::EqualitySuite(std::string model_path, const EqualityRequests& requests, uint64_t kv_bytes)
@@ -84,7 +85,7 @@ void EqualitySuite::Compare(const Answer& answer, size_t number, const KvGeometr
   ASSERT_TRUE(answer.status.ok()) << answer.status;
   EXPECT_EQ(answer.whole.tokens_size(), max_tokens_);
   EXPECT_EQ(answer.whole.logprobs_size(), max_tokens_);
-  EXPECT_EQ(Decided(answer.whole), expected_[number]) << "request " << number;
+  EXPECT_EQ(Difference(Decided(answer.whole), expected_[number]), "") << "request " << number;
   const v1::Timings& timings = answer.whole.timings();
   EXPECT_EQ(timings.path(), v1::SERVING_PATH_DISAGGREGATED) << timings.path_reason();
   EXPECT_EQ(timings.transport(), transport);

@@ -36,27 +36,29 @@ struct EqualityRequests {
   uint32_t max_tokens = 0;             // of each answer
 };
 
-// One model. What a decode worker by itself answers to each request, one at a time, is computed once and compared with what
-// every arrangement answers.
+// One model. What a decode worker by itself answers to each request, one at a time, is computed once and
+// compared with what every arrangement answers.
 class EqualitySuite {
  public:
   // `kv_bytes`: of each engine's pools.
   EqualitySuite(std::string model_path, const EqualityRequests& requests, uint64_t kv_bytes);
   ~EqualitySuite();
 
-  // Expects that a prefill and a decode worker arranged so give the same answers, token for token and log-probability for
-  // log-probability, and that the KV of each prompt moved, all of it and no more.
+  // Expects that a prefill and a decode worker arranged so give the same answers, token for token and
+  // log-probability for log-probability, and that the KV of each prompt moved, all of it and no more.
   void ExpectEqual(const EqualityCase& c);
 
  private:
   Engine* GetEngine(v1::Role role, uint32_t block_tokens, uint32_t threads);
-  void Compare(const Answer& answer, size_t number, const KvGeometry& geometry, const std::string& transport) const;
+  void Compare(const Answer& answer, size_t number, const KvGeometry& geometry,
+               const std::string& transport) const;
 
   const std::string model_path_;
   const uint64_t kv_bytes_;
   const uint32_t max_tokens_;
   std::unique_ptr<ServedModel> model_;
-  std::map<std::tuple<v1::Role, uint32_t, uint32_t>, std::unique_ptr<Engine>> engines_;  // by role, block tokens, threads
+  std::map<std::tuple<v1::Role, uint32_t, uint32_t>, std::unique_ptr<Engine>>
+      engines_;                                // by role, block tokens, threads
   std::vector<v1::GenerateRequest> requests_;  // the one alone, then the crowd
   std::vector<std::string> expected_;          // by request
 };

@@ -21,7 +21,8 @@ std::vector<EqualityCase> FullProduct() {
     for (uint32_t prefill_block : {16u, 32u}) {
       for (uint32_t decode_block : {16u, 32u}) {
         for (const char* transport : {"grpc", "inproc"}) {
-          for (uint32_t threads : {1u, 2u}) cases.push_back({chunk, prefill_block, decode_block, transport, threads});
+          for (uint32_t threads : {1u, 2u})
+            cases.push_back({chunk, prefill_block, decode_block, transport, threads});
         }
       }
     }

@@ -9,7 +9,7 @@ namespace {
 
 // Every pair of values of two properties occurs in some case.
 std::vector<EqualityCase> PairwiseCover() {
-  return {{32, 16, 16, "grpc", 1},   {32, 32, 32, "inproc", 2}, {128, 16, 32, "grpc", 2},
+  return {{32, 16, 16, "grpc", 1},    {32, 32, 32, "inproc", 2}, {128, 16, 32, "grpc", 2},
           {128, 32, 16, "inproc", 1}, {512, 32, 16, "grpc", 2},  {512, 16, 32, "inproc", 1}};
 }
 

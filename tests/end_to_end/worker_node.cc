@@ -50,7 +50,8 @@ void WorkerNode::Start() {
                                          .drain = &process_->drain});
     BATON_CHECK(started.ok());
     process_->prefill = *std::move(started);
-    process_->serving = std::thread([process = process_.get()] { process->prefill->ServeUntilDrained({.timeout = kDrainTimeout}); });
+    process_->serving = std::thread(
+        [process = process_.get()] { process->prefill->ServeUntilDrained({.timeout = kDrainTimeout}); });
   } else {
     auto started = DecodeServer::Start(server, options_.decode, "", {options_.transport},
                                        {.engine = options_.engine,
@@ -61,9 +62,10 @@ void WorkerNode::Start() {
                                         .drain = &process_->drain});
     BATON_CHECK(started.ok());
     process_->decode = *std::move(started);
-    process_->serving = std::thread([process = process_.get()] { process->decode->ServeUntilDrained({.timeout = kDrainTimeout}); });
+    process_->serving = std::thread(
+        [process = process_.get()] { process->decode->ServeUntilDrained({.timeout = kDrainTimeout}); });
   }
-  static_cast<void>(client_.Load());  // connects
+  static_cast<void>(client_.Load());      // connects
   BATON_CHECK(!client_.Abort("nobody"));  // answered by the loop of the worker, behind its warming up
 }
 

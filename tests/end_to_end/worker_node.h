@@ -16,8 +16,8 @@
 
 namespace baton {
 
-// A worker of a cluster: a whole service over an engine, on a port of its own. It may be stopped and started again, at the
-// same address. Used by one thread.
+// A worker of a cluster: a whole service over an engine, on a port of its own. It may be stopped and started
+// again, at the same address. Used by one thread.
 class WorkerNode {
  public:
   struct Options {
