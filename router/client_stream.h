@@ -16,8 +16,8 @@ inline absl::Status SlowReaderError() {
 class ClientStream {
  public:
   virtual ~ClientStream() = default;
-  // False when the client reads too slowly to take it: the answer has a hole, whatever is sent after it is dropped, and it
-  // is to be ended.
+  // False when the client reads too slowly to take it: the answer has a hole, whatever is sent after it is
+  // dropped, and it is to be ended.
   virtual bool Send(v1::GenerateStreamResponse response) = 0;
   // Once, after the last Send. An answer with a hole ends with SlowReaderError, never with OK.
   virtual void End(const absl::Status& status, const v1::Timings& timings) = 0;

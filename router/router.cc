@@ -118,11 +118,7 @@ RouterActions Router::OnClientGone(CallId id, absl::Time now) {
   return EndOne(id, absl::CancelledError("the client cancelled"), now);
 }
 
-RouterActions Router::OnSlowReader(CallId id, absl::Time now) {
-  return EndOne(
-      id, SlowReaderError(),
-      now);
-}
+RouterActions Router::OnSlowReader(CallId id, absl::Time now) { return EndOne(id, SlowReaderError(), now); }
 
 RouterActions Router::OnAbort(const std::string& request_id, absl::Time now, bool& found) {
   const auto it = by_request_id_.find(request_id);
