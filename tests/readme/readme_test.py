@@ -67,7 +67,8 @@ class ReadmeTest(unittest.TestCase):
         output = self.run_snippet(
             ["bash", "-euc", snippet("grpcurl").replace(ADDRESS, self.address)], env={**os.environ, "PATH": path}
         )
-        self.assertIn('"completion_tokens": 16', output)
+        # The tiny model draws at random and may end early.
+        self.assertRegex(output, r'"completion_tokens": \d+')
         self.assertIn('"ttft_ms"', output)
 
     def test_python(self):
