@@ -1,6 +1,5 @@
 #include <cstring>
 
-#include "common/protocol_version.h"
 #include "tests/simulation/sim_nodes.h"
 
 namespace baton {
@@ -178,20 +177,7 @@ void SimDecode::Kill() {
   streams_.clear();
 }
 
-v1::GetServerInfoResponse SimDecode::Info() const {
-  v1::GetServerInfoResponse info;
-  info.set_role(v1::ROLE_DECODE);
-  info.set_instance_id(instance_id());
-  info.set_protocol_min(kOldestProtocolVersion);
-  info.set_protocol_max(kProtocolVersion);
-  info.set_state(v1::SERVER_STATE_SERVING);
-  info.mutable_model()->set_fingerprint(engine_.info().fingerprint);
-  info.mutable_model()->set_context_tokens(engine_.info().context_tokens);
-  info.mutable_limits()->set_block_tokens(engine_.kv().geometry().block_tokens);
-  info.mutable_limits()->set_kv_capacity_tokens(static_cast<double>(engine_.kv().capacity_tokens()));
-  info.mutable_limits()->set_max_running(64);
-  return info;
-}
+v1::GetServerInfoResponse SimDecode::Info() const { return Describe(v1::ROLE_DECODE, engine_, 64); }
 
 absl::Status SimDecode::CheckInvariants() const {
   if (absl::Status status = scheduler_.CheckInvariants(); !status.ok()) return status;

@@ -66,6 +66,8 @@ class SimWorker {
   // Runs `event` unless this process has died meanwhile.
   std::function<void()> IfAlive(std::function<void()> event);
   void CloseLegToRouter(LegId id, const absl::Status& status);
+  // What a worker of `role` over `engine` says of itself.
+  v1::GetServerInfoResponse Describe(v1::Role role, const ScriptedEngine& engine, uint32_t max_running) const;
 
   SimWorld* const world_;
   const SimDelays delays_;

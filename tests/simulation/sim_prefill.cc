@@ -1,5 +1,4 @@
 #include "common/check.h"
-#include "common/protocol_version.h"
 #include "tests/simulation/sim_nodes.h"
 
 namespace baton {
@@ -187,20 +186,7 @@ void SimPrefill::Kill() {
   }
 }
 
-v1::GetServerInfoResponse SimPrefill::Info() const {
-  v1::GetServerInfoResponse info;
-  info.set_role(v1::ROLE_PREFILL);
-  info.set_instance_id(instance_id());
-  info.set_protocol_min(kOldestProtocolVersion);
-  info.set_protocol_max(kProtocolVersion);
-  info.set_state(v1::SERVER_STATE_SERVING);
-  info.mutable_model()->set_fingerprint(engine_.info().fingerprint);
-  info.mutable_model()->set_context_tokens(engine_.info().context_tokens);
-  info.mutable_limits()->set_block_tokens(engine_.kv().geometry().block_tokens);
-  info.mutable_limits()->set_kv_capacity_tokens(static_cast<double>(engine_.kv().capacity_tokens()));
-  info.mutable_limits()->set_max_running(32);
-  return info;
-}
+v1::GetServerInfoResponse SimPrefill::Info() const { return Describe(v1::ROLE_PREFILL, engine_, 32); }
 
 absl::Status SimPrefill::CheckInvariants() const {
   if (absl::Status status = scheduler_.CheckInvariants(); !status.ok()) return status;

@@ -1,3 +1,4 @@
+#include "common/protocol_version.h"
 #include "tests/simulation/sim_nodes.h"
 
 namespace baton {
@@ -36,6 +37,22 @@ void SimWorker::OnLegCancelled(const std::shared_ptr<SimLeg>& leg) {
     OnLegClosed(closed);
     return;
   }
+}
+
+v1::GetServerInfoResponse SimWorker::Describe(v1::Role role, const ScriptedEngine& engine,
+                                              uint32_t max_running) const {
+  v1::GetServerInfoResponse info;
+  info.set_role(role);
+  info.set_instance_id(instance_id());
+  info.set_protocol_min(kOldestProtocolVersion);
+  info.set_protocol_max(kProtocolVersion);
+  info.set_state(v1::SERVER_STATE_SERVING);
+  info.mutable_model()->set_fingerprint(engine.info().fingerprint);
+  info.mutable_model()->set_context_tokens(engine.info().context_tokens);
+  info.mutable_limits()->set_block_tokens(engine.kv().geometry().block_tokens);
+  info.mutable_limits()->set_kv_capacity_tokens(static_cast<double>(engine.kv().capacity_tokens()));
+  info.mutable_limits()->set_max_running(max_running);
+  return info;
 }
 
 void SimWorker::Kill() {
