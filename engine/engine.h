@@ -59,6 +59,8 @@ struct EngineInfo {
   std::string fingerprint;  // weights, tokenizer, KV element type and layout; equal means KV may be exchanged
   std::string prefill_recipe;  // numeric recipe of each phase: equal ids give equal bits
   std::string decode_recipe;
+  std::string kernels;  // the level of instructions that computes
+  bool has_chat_template = false;
   uint32_t vocab_size = 0;
   uint32_t context_tokens = 0;
   uint32_t layers = 0;

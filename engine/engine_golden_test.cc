@@ -38,7 +38,7 @@ class LogitsModel {
     config_ = *ReadModelConfig(*file_);
     device_ = CreateCpuDevice();
     ops_ = reference ? CreateReferenceOps(device_.get(), kThreads)
-                     : CreateCpuOps(device_.get(), *SupportedKernels().front(), kThreads);
+                     : CreateCpuOps(device_.get(), *SupportedKernels().front(), {.threads = kThreads});
     const KvGeometry geometry = GeometryOf(config_, type, 16);
     pools_ = *KvPools::Create(device_.get(), geometry, uint64_t{512} << 20, kContext, kChunk);
     transformer_ = *Transformer::Load(*file_, config_, device_.get(), ops_.get(), kChunk);
@@ -128,7 +128,10 @@ TEST_P(GoldenTest, TheReferenceIsTheFloat32Model) {
   }
 }
 
-TEST_P(GoldenTest, TheFastPathIsAsNearToFloat32AsThePeer) {
+// Of the peer's mean divergence from float32, what the fast path may have.
+constexpr double kDivergenceShare = 0.6;
+
+TEST_P(GoldenTest, TheFastPathIsNearerToFloat32ThanThePeer) {
   const auto forced = golden::ReadForced(Golden("forced", ".bin"));
   ASSERT_TRUE(forced.ok()) << forced.status();
   std::ifstream peer_file("tests/golden/forced_peer.json");
@@ -151,7 +154,7 @@ TEST_P(GoldenTest, TheFastPathIsAsNearToFloat32AsThePeer) {
   RecordProperty("argmax_agreement", std::to_string(agreed / count));
   RecordProperty("kl_mean", std::to_string(divergence / count));
   EXPECT_GE(agreed / count, peer["argmax_agreement"].get<double>());
-  EXPECT_LE(divergence / count, peer["kl_mean"].get<double>());
+  EXPECT_LE(divergence / count, kDivergenceShare * peer["kl_mean"].get<double>());
 }
 
 // A wider gap between float32's two best logits is a decision that an engine should make too.
@@ -159,7 +162,7 @@ constexpr float kDecidedGap = 0.25f;
 
 // Answers may part from the peer's where float32 is undecided, or where the peer left float32 and we did not.
 // Of other partings there are no more than of steps at which the peer itself decides against float32.
-TEST_P(GoldenTest, GreedyAnswersLeaveFloat32NoMoreOftenThanThePeer) {
+TEST_P(GoldenTest, GreedyAnswersLeaveThePeerOnlyForFloat32OrWhereItIsUndecided) {
   const auto cases = golden::ReadGreedy(Golden("greedy", ".jsonl"));
   ASSERT_TRUE(cases.ok()) << cases.status();
   ASSERT_FALSE(cases->empty());
@@ -209,21 +212,13 @@ TEST_P(GoldenTest, GreedyAnswersLeaveFloat32NoMoreOftenThanThePeer) {
       runs[i].tokens.push_back(result.sequences[i].sampled->id);
     }
   }
-  uint32_t ours_against = 0;
-  uint32_t peer_against = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
     const golden::GreedyCase& c = (*cases)[i];
-    for (size_t step = 0; step < steps; ++step) {
-      if (c.tokens[step] != c.f32_first[step] && c.f32_gap[step] >= kDecidedGap) ++peer_against;
-    }
     const auto ours = absl::MakeConstSpan(runs[i].tokens).subspan(c.prompt.size());
     const size_t parting = std::mismatch(ours.begin(), ours.end(), c.tokens.begin()).first - ours.begin();
     if (parting == ours.size() || ours[parting] == c.f32_first[parting]) continue;
-    if (c.f32_gap[parting] >= kDecidedGap) ++ours_against;
+    EXPECT_LT(c.f32_gap[parting], kDecidedGap) << "prompt " << i << " left float32 at token " << parting;
   }
-  RecordProperty("against_float32", std::to_string(ours_against));
-  RecordProperty("peer_against_float32", std::to_string(peer_against));
-  EXPECT_LE(ours_against, peer_against);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "engine/ops/cpu/cpu_ops.h"
 #include "engine/ops/cpu/kernel_levels.h"
 #include "engine/ops/cpu/reference_ops.h"
+#include "engine/ops/cpu/thread_pool.h"
 
 namespace baton {
 namespace {
@@ -34,6 +35,7 @@ absl::Status CheckRange(std::string_view field, uint64_t value, uint64_t least, 
 
 absl::Status CheckOptions(const EngineOptions& options) {
   RETURN_IF_ERROR(CheckRange("threads", options.threads, 1, kMaxThreads));
+  RETURN_IF_ERROR(ThreadPool::CheckCores(options.cores, options.threads));
   RETURN_IF_ERROR(CheckRange("block_tokens", options.block_tokens, 1, kMaxBlockTokens));
   if (!std::has_single_bit(options.block_tokens)) {
     return absl::InvalidArgumentError(
@@ -44,10 +46,15 @@ absl::Status CheckOptions(const EngineOptions& options) {
   return CheckRange("layer_range", options.layer_range, 1, UINT32_MAX);
 }
 
-absl::StatusOr<std::unique_ptr<Ops>> CreateOps(const EngineOptions& options, Device* device) {
+absl::StatusOr<std::unique_ptr<Ops>> CreateOps(const EngineOptions& options, Device* device,
+                                               EngineInfo& info) {
+  info.kernels = options.kernels;
   if (options.kernels == kReferenceKernels) return CreateReferenceOps(device, options.threads);
   ASSIGN_OR_RETURN(const KernelTable* kernels, ChooseKernels(options.kernels));
-  return CreateCpuOps(device, *kernels, options.threads);
+  info.kernels = kernels->name;
+  return CreateCpuOps(
+      device, *kernels,
+      {.threads = options.threads, .cores = options.cores, .weight_limit_bytes = options.weight_bytes});
 }
 
 // Gives back the memory of a mapped file's tensors once they are packed. Their pages stay in the page cache,
@@ -84,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineOptions& options)
   RETURN_IF_ERROR(CheckRange("context_tokens", info.context_tokens, 1, config.context_tokens));
 
   parts.device = CreateCpuDevice();
-  ASSIGN_OR_RETURN(parts.ops, CreateOps(options, parts.device.get()));
+  ASSIGN_OR_RETURN(parts.ops, CreateOps(options, parts.device.get(), info));
   const KvGeometry geometry = GeometryOf(config, options.kv_type, options.block_tokens);
   ASSIGN_OR_RETURN(parts.pools, KvPools::Create(parts.device.get(), geometry, options.kv_bytes,
                                                 info.context_tokens, options.max_step_tokens));
@@ -93,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineOptions& options)
   info.model_name = config.name;
   info.fingerprint = StrCat(parts.file->content_hash(), "-", geometry.LayoutId());
   info.prefill_recipe = info.decode_recipe = parts.ops->recipe();
+  info.has_chat_template = parts.file->GetString("tokenizer.chat_template").has_value();
   info.vocab_size = config.vocab_size;
   info.layers = config.layers;
   info.layer_ranges = CutLayers(config.layers, options.layer_range);

@@ -51,6 +51,14 @@ void SequenceKv::Activate() {
   }
 }
 
+void SequenceKv::Append(uint32_t group, std::vector<BlockRef> blocks) {
+  for (BlockRef& block : blocks) {
+    block.Activate();
+    tables_[group].push_back(block.id());
+    refs_[group].push_back(std::move(block));
+  }
+}
+
 std::vector<BlockPin> SequenceKv::Pin() const {
   std::vector<BlockPin> pins;
   for (const std::vector<BlockRef>& refs : refs_) {
@@ -105,9 +113,30 @@ absl::StatusOr<SequenceKv> KvPools::Reserve(uint32_t tokens) {
   return SequenceKv(std::move(refs));
 }
 
-bool KvPools::Fits(uint32_t tokens) const {
+absl::Status KvPools::Grow(SequenceKv& kv, uint32_t tokens) {
+  const std::vector<uint32_t> needed = BlocksFor(tokens);
+  std::vector<std::vector<BlockRef>> more(groups());
   for (uint32_t group = 0; group < groups(); ++group) {
-    if (geometry_.BlocksFor(group, tokens, max_step_tokens_) > pools_[group]->blocks()) return false;
+    const size_t held = kv.table(group).size();
+    if (needed[group] <= held) continue;
+    ASSIGN_OR_RETURN(more[group], pools_[group]->Reserve(needed[group] - static_cast<uint32_t>(held)));
+  }
+  for (uint32_t group = 0; group < groups(); ++group) kv.Append(group, std::move(more[group]));
+  return absl::OkStatus();
+}
+
+std::vector<uint32_t> KvPools::BlocksFor(uint32_t tokens) const {
+  std::vector<uint32_t> blocks;
+  for (uint32_t group = 0; group < groups(); ++group) {
+    blocks.push_back(geometry_.BlocksFor(group, tokens, max_step_tokens_));
+  }
+  return blocks;
+}
+
+bool KvPools::Fits(uint32_t tokens) const {
+  const std::vector<uint32_t> needed = BlocksFor(tokens);
+  for (uint32_t group = 0; group < groups(); ++group) {
+    if (needed[group] > pools_[group]->blocks()) return false;
   }
   return true;
 }

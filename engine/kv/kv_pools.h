@@ -28,6 +28,8 @@ class SequenceKv {
 
   void BeginLanding();
   void Activate();
+  // ACTIVE blocks at the end of a group's table, which has not wrapped yet.
+  void Append(uint32_t group, std::vector<BlockRef> blocks);
   // Pins on every block, for a step or a transfer that may outlive this claim.
   std::vector<BlockPin> Pin() const;
 
@@ -50,6 +52,11 @@ class KvPools {
 
   // Blocks for a sequence of `tokens` tokens in every group, or RESOURCE_EXHAUSTED and none.
   absl::StatusOr<SequenceKv> Reserve(uint32_t tokens);
+  // Adds ACTIVE blocks to `kv`, which is ACTIVE, until they do for `tokens` tokens; or RESOURCE_EXHAUSTED,
+  // and none is added.
+  absl::Status Grow(SequenceKv& kv, uint32_t tokens);
+  // Blocks of each group for a sequence of `tokens` tokens.
+  std::vector<uint32_t> BlocksFor(uint32_t tokens) const;
   // Whether Reserve could ever succeed for `tokens`, with everything free.
   bool Fits(uint32_t tokens) const;
 

@@ -76,6 +76,28 @@ TEST_F(KvPoolsTest, AFailedReserveTakesNothingOfAnyGroup) {
   EXPECT_FALSE(pools->Fits(41));
 }
 
+TEST_F(KvPoolsTest, ASequenceGrowsByBlocksAndKeepsThoseItHas) {
+  const auto pools = Make(kSequenceBytes);
+  auto kv = pools->Reserve(6);
+  ASSERT_TRUE(kv.ok());
+  kv->Activate();
+  const std::vector<uint32_t> first(kv->table(0).begin(), kv->table(0).end());
+  EXPECT_TRUE(pools->Grow(*kv, 8).ok());
+  EXPECT_EQ(kv->table(0).size(), 2);
+  EXPECT_TRUE(pools->Grow(*kv, 21).ok());
+  EXPECT_EQ(kv->table(0).size(), 6);
+  EXPECT_EQ(kv->table(1).size(), 4);
+  EXPECT_EQ(std::vector<uint32_t>(kv->table(0).begin(), kv->table(0).begin() + 2), first);
+  EXPECT_EQ(pools->counts()[BlockState::kActive], 10);
+  // Fewer tokens take nothing back; too many add nothing.
+  EXPECT_TRUE(pools->Grow(*kv, 1).ok());
+  EXPECT_EQ(pools->Grow(*kv, 41).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(pools->counts()[BlockState::kActive], 10);
+  EXPECT_TRUE(pools->CheckInvariants().ok());
+  *kv = SequenceKv();
+  EXPECT_TRUE(pools->CheckAllFree().ok());
+}
+
 TEST_F(KvPoolsTest, StatesMoveTogetherAndPinsOutliveTheSequence) {
   const auto pools = Make(kSequenceBytes);
   auto kv = pools->Reserve(6);

@@ -91,7 +91,8 @@ absl::StatusOr<Transformer::Layer> Transformer::LoadLayer(const ModelFile& file,
   attention.rope = {.base = slides ? config_.rope_base_sliding : config_.rope_base,
                     .position_scale = slides ? 1.0f : config_.rope_scale,
                     .dims = config_.rope_dims,
-                    .interleaved = config_.architecture == Architecture::kLlama};
+                    .interleaved = config_.architecture == Architecture::kLlama,
+                    .divisors = config_.rope_divisors};
   return layer;
 }
 

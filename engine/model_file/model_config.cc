@@ -1,6 +1,7 @@
 #include "engine/model_file/model_config.h"
 
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -108,6 +109,24 @@ absl::Status ReadHeads(const ConfigReader& reader, ModelConfig& config) {
   return absl::OkStatus();
 }
 
+// Llama 3.1 and later stretch slow rotations by a factor of each pair, which the file holds as a tensor.
+absl::Status ReadRopeDivisors(const ModelFile& file, ModelConfig& config) {
+  const TensorView* const tensor = file.FindTensor("rope_freqs.weight");
+  if (tensor == nullptr) return absl::OkStatus();
+  if (tensor->type != TensorType::kF32 || tensor->dims != std::vector<uint64_t>{config.rope_dims / 2}) {
+    return absl::InvalidArgumentError(
+        StrCat("tensor rope_freqs.weight must be F32 and have the shape [", config.rope_dims / 2, "]"));
+  }
+  config.rope_divisors.resize(config.rope_dims / 2);
+  std::memcpy(config.rope_divisors.data(), tensor->data.data(), config.rope_divisors.size() * sizeof(float));
+  for (const float divisor : config.rope_divisors) {
+    if (std::isfinite(divisor) && divisor > 0) continue;
+    return absl::InvalidArgumentError(
+        StrCat("tensor rope_freqs.weight has the element ", divisor, ", each must be finite and above 0"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadSlidingLayers(const ModelFile& file, const ConfigReader& reader, ModelConfig& config) {
   config.layer_slides.assign(config.layers, false);
   const std::string window_key = reader.Key("attention.sliding_window");
@@ -190,6 +209,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFile& file) {
   ASSIGN_OR_RETURN(config.rope_base, reader.Positive("rope.freq_base", 1e12, kDefaultRopeBase));
   ASSIGN_OR_RETURN(config.rope_scale, reader.RopeScale());
   RETURN_IF_ERROR(reader.RefuseNonzero("expert_count"));
+  if (config.architecture == Architecture::kLlama) RETURN_IF_ERROR(ReadRopeDivisors(file, config));
   config.rope_base_sliding = config.rope_base;
   config.layer_slides.assign(config.layers, false);
   config.attention_scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim));

@@ -30,7 +30,9 @@ struct ModelConfig {
   float rope_base = 0;          // full-attention layers
   float rope_base_sliding = 0;  // sliding-window layers
   float rope_scale = 1;         // positions are multiplied by this on full-attention layers (linear scaling)
-  uint32_t window_tokens = 0;   // sliding window; 0 = no layer slides
+  std::vector<float>
+      rope_divisors;           // of each pair's frequency, [rope_dims / 2]; empty = 1 (Llama 3.1's scaling)
+  uint32_t window_tokens = 0;  // sliding window; 0 = no layer slides
   std::vector<bool> layer_slides;  // [layers]
   bool tied_head = false;          // no output.weight: the head is the embedding
   float attention_scale = 0;       // factor on q . k

@@ -106,6 +106,26 @@ TEST(ModelConfigTest, LlamaHasDefaultsForWhatOlderFilesLeaveOut) {
   EXPECT_FALSE(config->tied_head);
 }
 
+TEST(ModelConfigTest, ReadsTheDivisorsOfRotation) {
+  TinyFile tiny = Tiny("llama", 1);
+  tiny.more = [](GgufWriter& writer) {
+    writer.AddTensor("rope_freqs.weight", {2}, std::vector<float>{1.0f, 8.0f});
+  };
+  const auto config = tiny.Read();
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->rope_divisors, (std::vector<float>{1.0f, 8.0f}));
+
+  for (const float wrong : {0.0f, -1.0f, std::nanf(""), HUGE_VALF}) {
+    tiny.more = [=](GgufWriter& writer) {
+      writer.AddTensor("rope_freqs.weight", {2}, std::vector<float>{1.0f, wrong});
+    };
+    ExpectRefused(tiny, absl::StatusCode::kInvalidArgument, "each must be finite and above 0");
+  }
+  tiny.more = nullptr;
+  tiny.shapes["rope_freqs.weight"] = {3};
+  ExpectRefused(tiny, absl::StatusCode::kInvalidArgument, "have the shape [2]");
+}
+
 TEST(ModelConfigTest, ReadsGemma3) {
   const auto config = TinyGemma().Read();
   ASSERT_TRUE(config.ok()) << config.status();

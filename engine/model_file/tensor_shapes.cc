@@ -47,6 +47,7 @@ std::vector<Expected> ExpectedTensors(const ModelConfig& config) {
   expected.push_back({"token_embd.weight", {config.hidden, config.vocab_size}});
   expected.push_back({"output_norm.weight", {config.hidden}});
   if (!config.tied_head) expected.push_back({"output.weight", {config.hidden, config.vocab_size}});
+  if (!config.rope_divisors.empty()) expected.push_back({"rope_freqs.weight", {config.rope_divisors.size()}});
   for (uint32_t layer = 0; layer < config.layers; ++layer) AddLayer(config, layer, expected);
   return expected;
 }

@@ -9,7 +9,7 @@ namespace baton {
 
 // Checks that the file holds every tensor that a model of this configuration computes with, each in its
 // shape, norms as F32. UNIMPLEMENTED for a file with a tensor that the architecture does not use (a bias, an
-// expert, RoPE factors): to leave it out would compute another model.
+// expert): to leave it out would compute another model.
 absl::Status CheckTensorShapes(const ModelFile& file, const ModelConfig& config);
 
 }  // namespace baton

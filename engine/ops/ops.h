@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -25,7 +26,8 @@ struct Rope {
   float base = 0;
   float position_scale = 1;
   uint32_t dims = 0;
-  bool interleaved = false;  // pairs are (2i, 2i + 1); else (i, i + dims / 2)
+  bool interleaved = false;     // pairs are (2i, 2i + 1); else (i, i + dims / 2)
+  std::vector<float> divisors;  // of each pair's frequency, [dims / 2]; empty = 1
   friend bool operator==(const Rope&, const Rope&) = default;
 };
 

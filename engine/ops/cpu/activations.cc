@@ -6,8 +6,10 @@
 namespace baton {
 namespace {
 
-// The widest panel of those that kernels have.
+// The widest panel of those that kernels have, but two of 8 for 16: a panel of 4 is a third slower for each
+// row.
 uint32_t PanelRows(uint32_t remaining, uint32_t limit) {
+  if (remaining == 16 && limit >= 8) return 8;
   for (const uint32_t rows : {kMaxPanelRows, 8u, 4u, 2u}) {
     if (rows <= limit && rows <= remaining) return rows;
   }
@@ -19,25 +21,28 @@ uint32_t PanelRows(uint32_t remaining, uint32_t limit) {
 absl::Status Activations::Reserve(Device* device, uint32_t rows, uint32_t columns) {
   const uint64_t blocks = uint64_t{rows} * ((columns + kBlockColumns - 1) / kBlockColumns);
   capacity_ = blocks * kBlockColumns;
-  constexpr uint64_t kWordsPerBlock = kBlockColumns + kBlockColumns / 4 + 5;  // of 4 bytes
+  // Words of 4 bytes: values and rest, then for two int8 each the quads and five for a block.
+  constexpr uint64_t kWordsPerBlock = 2 * kBlockColumns + 2 * (kBlockColumns / 4 + 5);
   ASSIGN_OR_RETURN(memory_, device->Allocate(blocks * kWordsPerBlock * sizeof(float)));
   values_ = reinterpret_cast<float*>(memory_.span().data);
-  quads_ = reinterpret_cast<int32_t*>(values_ + capacity_);
-  scales_ = reinterpret_cast<float*>(quads_ + capacity_ / 4);
-  sums_ = scales_ + blocks;
-  negated_ = reinterpret_cast<int32_t*>(sums_ + blocks);
-  negated16_ = negated_ + blocks;
+  rest_ = values_ + capacity_;
+  quads_ = reinterpret_cast<int32_t*>(rest_ + capacity_);
+  scales_ = reinterpret_cast<float*>(quads_ + capacity_ / 2);
+  sums_ = scales_ + 2 * blocks;
+  negated_ = reinterpret_cast<int32_t*>(sums_ + 2 * blocks);
+  negated16_ = negated_ + 2 * blocks;
   return absl::OkStatus();
 }
 
-void Activations::Shape(uint32_t rows, uint32_t columns, uint32_t panel_rows) {
+void Activations::Shape(uint32_t rows, uint32_t columns, uint32_t panel_rows, Grain grain) {
   BATON_CHECK(uint64_t{rows} * columns <= capacity_);
   columns_ = columns;
   panels_.clear();
-  const uint64_t blocks = columns / kBlockColumns;
+  const bool fine = grain == Grain::kFine;
+  const uint32_t halves = fine ? 2 : 1;
   for (uint32_t first = 0; first < rows;) {
-    const uint32_t count = PanelRows(rows - first, panel_rows);
-    const uint64_t block = first * blocks;
+    const uint32_t count = PanelRows((rows - first) * halves, panel_rows);
+    const uint64_t block = uint64_t{first} * halves * (columns / kBlockColumns);
     panels_.push_back({.first_row = first,
                        .rows = count,
                        .quads = quads_ + block * (kBlockColumns / 4),
@@ -45,23 +50,29 @@ void Activations::Shape(uint32_t rows, uint32_t columns, uint32_t panel_rows) {
                        .sums = sums_ + block,
                        .negated = negated_ + block,
                        .negated16 = negated16_ + block * 2,
-                       .values = row(first)});
-    first += count;
+                       .values = fine ? nullptr : row(first),
+                       .fine = fine});
+    first += count / halves;
   }
 }
 
 void Activations::Quantize(const KernelTable& kernels, uint32_t panel) {
   const ActivationPanel& p = panels_[panel];
-  const uint64_t block = uint64_t{p.first_row} * (columns_ / kBlockColumns);
+  const uint32_t rows = RowsOf(p);
+  const uint64_t block = static_cast<uint64_t>(p.scales - scales_);
   for (uint32_t i = 0; i < p.rows; ++i) {
-    kernels.quantize({.values = row(p.first_row + i),
+    const bool second = i >= rows;
+    const uint32_t at = p.first_row + i % rows;
+    float* const rest = rest_ + uint64_t{at} * columns_;
+    kernels.quantize({.values = second ? rest : row(at),
                       .columns = columns_,
                       .rows = p.rows,
                       .quads = quads_ + block * (kBlockColumns / 4) + i,
                       .scales = scales_ + block + i,
                       .sums = sums_ + block + i,
                       .negated = negated_ + block + i,
-                      .negated16 = negated16_ + block * 2 + i});
+                      .negated16 = negated16_ + block * 2 + i,
+                      .rest = p.fine && !second ? rest : nullptr});
   }
 }
 

@@ -21,6 +21,7 @@ namespace {
 constexpr uint32_t kMatmulGrain = 4;  // tiles
 constexpr uint32_t kRowGrain = 4;
 constexpr uint32_t kHeadGrain = 48;
+constexpr uint32_t kMergeGrain = 8;
 
 struct VectorWeight final : Weight {
   std::vector<float> values;
@@ -42,14 +43,14 @@ struct alignas(64) CacheLine {
 
 class CpuOps final : public Ops {
  public:
-  CpuOps(Device* device, const KernelTable& kernels, uint32_t threads)
+  CpuOps(Device* device, const KernelTable& kernels, const CpuOpsOptions& options)
       : device_(device),
         kernels_(kernels),
-        pool_(ThreadPool::Start(threads)),
-        arena_(device),
-        scratch_(threads) {}
+        pool_(ThreadPool::Start(options.threads, options.cores)),
+        arena_(device, options.weight_limit_bytes),
+        scratch_(options.threads) {}
 
-  std::string recipe() const override { return "q8x32-v1"; }
+  std::string recipe() const override { return "q8x32-v2"; }
   uint64_t weight_bytes() const override { return arena_.bytes(); }
 
   absl::StatusOr<std::unique_ptr<Weight>> LoadMatrix(absl::Span<const TensorView* const> tensors) override;
@@ -76,12 +77,14 @@ class CpuOps final : public Ops {
     uint32_t position = 0;
   };
 
+  using Grain = Activations::Grain;
+
   // Shapes the activations for `matrix`: fill(row, to) writes each of `rows` rows, which is quantised if it
   // is read so.
   template <typename Fill>
-  void FillRows(const PackedWeight& matrix, uint32_t rows, Fill fill);
+  void FillRows(const PackedWeight& matrix, uint32_t rows, Grain grain, Fill fill);
   // The same with norm(from[row]).
-  void FillNormed(const PackedWeight& matrix, uint32_t rows, const Weight* norm, float epsilon,
+  void FillNormed(const PackedWeight& matrix, uint32_t rows, Grain grain, const Weight* norm, float epsilon,
                   const float* from);
   // out[row] (+)= matrix activations[row]
   void Multiply(const PackedWeight& matrix, float* out, bool accumulate);
@@ -103,6 +106,7 @@ class CpuOps final : public Ops {
   Activations activations_;
   DeviceBuffer wide_;                            // [rows][rows of the matrix before], floats
   std::vector<std::vector<CacheLine>> scratch_;  // [threads], of attention
+  std::vector<CacheLine> partials_;              // states of segments of a split attention
 };
 
 absl::StatusOr<std::unique_ptr<Weight>> CpuOps::LoadMatrix(absl::Span<const TensorView* const> tensors) {
@@ -132,6 +136,7 @@ absl::Status CpuOps::Reserve(const OpsLimits& limits) {
 
 void CpuOps::BeginStep(const Batch& batch) {
   BATON_CHECK(batch.rows() <= rows_.size());
+  pool_->AdoptCaller();
   batch_ = &batch;
   ++step_;
   for (const BatchSequence& sequence : batch.sequences) {
@@ -155,23 +160,24 @@ void CpuOps::Embed(const Weight& table, float scale, DeviceSpan hidden) {
 }
 
 template <typename Fill>
-void CpuOps::FillRows(const PackedWeight& matrix, uint32_t rows, Fill fill) {
-  activations_.Shape(rows, matrix.columns(), kernels_.panel_rows);
-  const uint32_t panels = static_cast<uint32_t>(activations_.panels().size());
-  pool_->For(panels, 1, [&](WorkRange range, uint32_t) {
+void CpuOps::FillRows(const PackedWeight& matrix, uint32_t rows, Grain grain, Fill fill) {
+  if (matrix.reads_values()) grain = Grain::kCoarse;
+  activations_.Shape(rows, matrix.columns(), kernels_.panel_rows, grain);
+  pool_->For(static_cast<uint32_t>(activations_.panels().size()), 1, [&](WorkRange range, uint32_t) {
     for (uint32_t panel = range.begin; panel < range.end; ++panel) {
       const ActivationPanel& p = activations_.panels()[panel];
-      for (uint32_t row = p.first_row; row < p.first_row + p.rows; ++row) fill(row, activations_.row(row));
+      for (uint32_t row = p.first_row; row < p.first_row + Activations::RowsOf(p); ++row)
+        fill(row, activations_.row(row));
       if (matrix.quantized()) activations_.Quantize(kernels_, panel);
     }
   });
 }
 
-void CpuOps::FillNormed(const PackedWeight& matrix, uint32_t rows, const Weight* norm, float epsilon,
-                        const float* from) {
+void CpuOps::FillNormed(const PackedWeight& matrix, uint32_t rows, Grain grain, const Weight* norm,
+                        float epsilon, const float* from) {
   const float* const weight = Vector(norm).data();
   const uint32_t columns = matrix.columns();
-  FillRows(matrix, rows, [&](uint32_t row, float* to) {
+  FillRows(matrix, rows, grain, [&](uint32_t row, float* to) {
     kernels_.rms_norm(from + uint64_t{row} * columns, weight, epsilon, columns, to);
   });
 }
@@ -240,7 +246,7 @@ void CpuOps::AttentionInput(const AttentionWeights& weights, const KvLayer& kv, 
   const uint32_t rows = batch_->rows();
   const uint32_t heads = weights.heads + 2 * kv.kv_heads;
   const RopeTable& rope = RopeOfStep(weights.rope);
-  FillNormed(qkv, rows, weights.norm, weights.norm_epsilon, Floats(hidden));
+  FillNormed(qkv, rows, Grain::kFine, weights.norm, weights.norm_epsilon, Floats(hidden));
   Multiply(qkv, wide(), false);
   pool_->For(rows * heads, kHeadGrain, [&](WorkRange range, uint32_t) {
     for (uint32_t i = range.begin; i < range.end; ++i) {
@@ -251,25 +257,31 @@ void CpuOps::AttentionInput(const AttentionWeights& weights, const KvLayer& kv, 
 
 void CpuOps::Attention(const AttentionWeights& weights, const KvLayer& kv, DeviceSpan query,
                        DeviceSpan attended) {
-  const std::vector<AttentionItem> items =
-      CutAttention(*batch_, weights.heads, kv.kv_heads, pool_->threads());
+  const AttentionPlan plan = CutAttention(*batch_, kv, weights.heads, pool_->threads());
   const uint64_t floats = AttentionScratchFloats(weights.heads, kv.kv_heads, kv.head_dim);
   for (std::vector<CacheLine>& scratch : scratch_) {
     scratch.resize(std::max<size_t>(scratch.size(), (floats + 15) / 16));
   }
-  pool_->For(static_cast<uint32_t>(items.size()), 1, [&](WorkRange range, uint32_t thread) {
+  partials_.resize(std::max<size_t>(partials_.size(), (plan.partial_floats + 15) / 16));
+  float* const partials = partials_.empty() ? nullptr : partials_.data()->floats;
+  pool_->For(static_cast<uint32_t>(plan.items.size()), 1, [&](WorkRange range, uint32_t thread) {
     for (uint32_t i = range.begin; i < range.end; ++i) {
       AttentionArgs args =
-          ArgsFor(items[i], kv, weights.heads, weights.scale, Floats(query), Floats(attended));
+          ArgsFor(plan.items[i], kv, weights.heads, weights.scale, Floats(query), Floats(attended), partials);
       args.scratch = scratch_[thread].data()->floats;
       kernels_.attention(args);
+    }
+  });
+  pool_->For(static_cast<uint32_t>(plan.merges.size()), kMergeGrain, [&](WorkRange range, uint32_t) {
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      kernels_.merge_attention(ArgsFor(plan.merges[i], kv, weights.heads, Floats(attended), partials));
     }
   });
 }
 
 void CpuOps::AttentionOutput(const AttentionWeights& weights, DeviceSpan attended, DeviceSpan hidden) {
   const PackedWeight& matrix = Packed(weights.output);
-  FillRows(matrix, batch_->rows(), [&](uint32_t row, float* to) {
+  FillRows(matrix, batch_->rows(), Grain::kCoarse, [&](uint32_t row, float* to) {
     std::copy_n(Floats(attended) + uint64_t{row} * matrix.columns(), matrix.columns(), to);
   });
   AddProjected(matrix, weights.output_norm, weights.norm_epsilon, Floats(hidden));
@@ -279,10 +291,10 @@ void CpuOps::Mlp(const MlpWeights& weights, DeviceSpan hidden) {
   const PackedWeight& gate_up = Packed(weights.gate_up);
   const PackedWeight& down = Packed(weights.down);
   const uint32_t columns = down.columns();
-  FillNormed(gate_up, batch_->rows(), weights.norm, weights.norm_epsilon, Floats(hidden));
+  FillNormed(gate_up, batch_->rows(), Grain::kCoarse, weights.norm, weights.norm_epsilon, Floats(hidden));
   Multiply(gate_up, wide(), false);
   const auto gate = weights.activation == GateActivation::kSilu ? kernels_.silu_gate : kernels_.gelu_gate;
-  FillRows(down, batch_->rows(), [&](uint32_t row, float* to) {
+  FillRows(down, batch_->rows(), Grain::kCoarse, [&](uint32_t row, float* to) {
     const float* const x = wide() + uint64_t{row} * 2 * columns;
     gate(x, x + columns, columns, to);
   });
@@ -293,7 +305,7 @@ void CpuOps::Head(const HeadWeights& weights, absl::Span<const uint32_t> rows, D
                   DeviceSpan logits) {
   const PackedWeight& head = Packed(weights.head);
   const float* const norm = Vector(weights.norm).data();
-  FillRows(head, static_cast<uint32_t>(rows.size()), [&](uint32_t i, float* to) {
+  FillRows(head, static_cast<uint32_t>(rows.size()), Grain::kFine, [&](uint32_t i, float* to) {
     const float* const from = Floats(hidden) + uint64_t{rows[i]} * head.columns();
     kernels_.rms_norm(from, norm, weights.norm_epsilon, head.columns(), to);
   });
@@ -302,8 +314,8 @@ void CpuOps::Head(const HeadWeights& weights, absl::Span<const uint32_t> rows, D
 
 }  // namespace
 
-std::unique_ptr<Ops> CreateCpuOps(Device* device, const KernelTable& kernels, uint32_t threads) {
-  return std::make_unique<CpuOps>(device, kernels, threads);
+std::unique_ptr<Ops> CreateCpuOps(Device* device, const KernelTable& kernels, const CpuOpsOptions& options) {
+  return std::make_unique<CpuOps>(device, kernels, options);
 }
 
 }  // namespace baton

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/device/device.h"
 #include "engine/ops/cpu/kernels.h"
@@ -10,9 +11,17 @@
 
 namespace baton {
 
+struct CpuOpsOptions {
+  uint32_t threads = 1;         // the caller's included
+  std::vector<uint32_t> cores;  // that they keep to, one each; empty: not kept. See ThreadPool::CheckCores
+  uint64_t weight_limit_bytes = 0;  // of packed weights together; 0: no limit
+};
+
 // The fast ops of the CPU: weights packed once for `kernels`, activations quantised to int8 for each 32
-// values, one recipe ("q8x32-v1") for every level and for any number of rows. `threads` includes the caller.
-std::unique_ptr<Ops> CreateCpuOps(Device* device, const KernelTable& kernels, uint32_t threads);
+// values, before QKV and the head twice (Activations::Grain::kFine; these two carry half of the
+// distance to float32 and a third of the multiplications), one recipe ("q8x32-v2") for every level and for
+// any number of rows.
+std::unique_ptr<Ops> CreateCpuOps(Device* device, const KernelTable& kernels, const CpuOpsOptions& options);
 
 }  // namespace baton
 

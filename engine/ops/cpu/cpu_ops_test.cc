@@ -1,17 +1,17 @@
 // Every level of kernels against the reference, on sizes that are no multiples of anything.
-#include "engine/ops/cpu/cpu_ops.h"
-
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/model_file/dequantize.h"
+#include "engine/ops/cpu/all_ops.h"
 #include "engine/ops/cpu/kernel_levels.h"
-#include "engine/ops/cpu/reference_ops.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"
 
@@ -46,30 +46,6 @@ std::vector<float> Values(const OwnedTensor& tensor) {
   return values;
 }
 
-std::vector<float> RandomRows(uint32_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<float> rows(count);
-  std::normal_distribution<float> normal;
-  for (float& x : rows)
-    x = normal(random) * (random() % 50 == 0 ? 8.0f : 1.0f);  // with outliers, as real ones have
-  return rows;
-}
-
-DeviceSpan SpanOf(std::vector<float>& values) {
-  return {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)};
-}
-
-// The reference, then every level that this processor runs, at one and two threads.
-std::vector<std::pair<std::string, std::unique_ptr<Ops>>> AllOps(Device* device) {
-  std::vector<std::pair<std::string, std::unique_ptr<Ops>>> all;
-  all.emplace_back("reference", CreateReferenceOps(device, 1));
-  for (const KernelTable* kernels : SupportedKernels()) {
-    all.emplace_back(kernels->name, CreateCpuOps(device, *kernels, 1));
-    all.emplace_back(std::string(kernels->name) + " with 2 threads", CreateCpuOps(device, *kernels, 2));
-  }
-  return all;
-}
-
 Batch OneSequence(uint32_t rows, uint32_t position, absl::Span<const uint32_t> table) {
   Batch batch;
   batch.tokens.assign(rows, 0);
@@ -86,8 +62,41 @@ INSTANTIATE_TEST_SUITE_P(Types, MatmulTest,
                                            TensorType::kQ5_K, TensorType::kQ6_K),
                          [](const auto& info) { return std::string(TraitsOf(info.param).name); });
 
-// logits = norm(hidden) head: the error is that of rounding activations to int8 for each 32 columns, about
-// half a step uniformly, and of float sums.
+// Bounds the error of multiplying `weights`, [rows][x.size()], by x: that of rounding x to int8 for each 32
+// columns, half a step uniformly, and of float sums. Of rows with `grains` 2 what the first rounding leaves
+// is rounded again, to 1 / 254 of its step.
+class RoundingBound {
+ public:
+  RoundingBound(std::vector<double> x, uint32_t grains) : x_(std::move(x)), steps_(x_.size() / 32 + 1) {
+    for (size_t k = 0; k < x_.size(); ++k) steps_[k / 32] = std::max(steps_[k / 32], std::fabs(x_[k]) / 127);
+    for (double& step : steps_) step = grains == 0 ? 0 : grains == 2 ? step / 254 : step;
+  }
+
+  double Of(const float* weights) const {
+    double variance = 0, magnitude = 0;
+    for (size_t k = 0; k < x_.size(); ++k) {
+      variance += std::pow(steps_[k / 32] * weights[k], 2) / 12;
+      magnitude += std::fabs(weights[k] * x_[k]);
+    }
+    return 6 * std::sqrt(variance) + 2e-6 * magnitude + 1e-6;
+  }
+
+ private:
+  const std::vector<double> x_;
+  std::vector<double> steps_;  // [columns / 32]
+};
+
+std::vector<double> Normed(const float* x, const std::vector<float>& norm, double epsilon) {
+  std::vector<double> normed(norm.size());
+  double squares = epsilon * static_cast<double>(norm.size());
+  for (size_t k = 0; k < norm.size(); ++k) squares += std::pow(x[k], 2);
+  const double scale = 1 / std::sqrt(squares / static_cast<double>(norm.size()));
+  for (size_t k = 0; k < norm.size(); ++k) normed[k] = x[k] * norm[k] * scale;
+  return normed;
+}
+
+// Both grains of activations, on sizes at and around tiles and panels: logits = norm(hidden) matrix, which
+// rounds twice, and hidden = attended matrix, which rounds once.
 TEST_P(MatmulTest, IsAsNearToTheReferenceAsRoundedActivationsAllow) {
   const TensorTypeTraits traits = TraitsOf(GetParam());
   const bool floats = traits.elements == 1;
@@ -97,53 +106,48 @@ TEST_P(MatmulTest, IsAsNearToTheReferenceAsRoundedActivationsAllow) {
   };
   for (const Size size : {Size{1, floats ? 7 : traits.elements}, Size{37, floats ? 45 : traits.elements},
                           Size{50, 3 * traits.elements * (floats ? 17 : 1)}}) {
-    const auto head = MakeTensor(GetParam(), size.rows, size.columns, 0.2f, 3);
+    const auto tensor = MakeTensor(GetParam(), size.rows, size.columns, 0.2f, 3);
     const auto norm = MakeVector(size.columns, 4);
-    const std::vector<float> weights = Values(*head);
-    for (const uint32_t count : {1u, 3u, 31u}) {
-      std::vector<float> hidden = RandomRows(count * size.columns, count);
+    const std::vector<float> weights = Values(*tensor);
+    for (const uint32_t count : {1u, 2u, 3u, 5u, 8u, 11u, 12u, 13u, 31u, 64u, 65u}) {
+      std::vector<float> input = RandomRows(count * size.columns, count);
       const Batch batch = OneSequence(count, 0, {});
       std::vector<uint32_t> rows(count);
-      for (uint32_t i = 0; i < count; ++i) rows[i] = count - 1 - i;
-      std::vector<float> expected, first_level;
+      std::iota(rows.rbegin(), rows.rend(), 0);
+      std::vector<float> expected[2], first_level[2];  // by grain
       for (auto& [name, ops] : AllOps(device.get())) {
-        const TensorView* const parts[] = {&head->view};
+        const TensorView* const parts[] = {&tensor->view};
         auto matrix = ops->LoadMatrix(parts);
         ASSERT_TRUE(matrix.ok()) << matrix.status();
         auto vector = *ops->LoadVector(norm->view);
-        ASSERT_TRUE(ops->Reserve({.rows = count, .hidden = size.columns}).ok());
+        ASSERT_TRUE(ops->Reserve({.rows = count, .hidden = std::max(size.columns, size.rows)}).ok());
         ops->BeginStep(batch);
         std::vector<float> logits(count * size.rows, NAN);
-        ops->Head({vector.get(), matrix->get(), 1e-6f}, rows, SpanOf(hidden), SpanOf(logits));
-        if (name == "reference") {
-          expected = logits;
-          continue;
-        }
-        if (first_level.empty()) first_level = logits;
-        ASSERT_EQ(logits, first_level) << name;  // the same bits at every level
-        const std::vector<float> norm_values = Values(*norm);
-        for (uint32_t i = 0; i < count; ++i) {
-          std::vector<double> x(size.columns);
-          double squares = 1e-6 * size.columns;
-          for (uint32_t k = 0; k < size.columns; ++k)
-            squares += std::pow(hidden[rows[i] * size.columns + k], 2);
-          for (uint32_t k = 0; k < size.columns; ++k) {
-            x[k] = hidden[rows[i] * size.columns + k] * norm_values[k] / std::sqrt(squares / size.columns);
+        ops->Head({vector.get(), matrix->get(), 1e-6f}, rows, SpanOf(input), SpanOf(logits));
+        AttentionWeights attention;
+        attention.output = matrix->get();
+        std::vector<float> hidden(count * size.rows, 0);
+        ops->AttentionOutput(attention, SpanOf(input), SpanOf(hidden));
+        const std::vector<float>* const outputs[2] = {&hidden, &logits};
+        for (int grain = 0; grain < 2; ++grain) {
+          if (name == "reference") {
+            expected[grain] = *outputs[grain];
+            continue;
           }
-          for (uint32_t r = 0; r < size.rows; ++r) {
-            double variance = 0, magnitude = 0;
-            for (uint32_t k = 0; k < size.columns; ++k) {
-              double step = 0;
-              for (uint32_t j = k / 32 * 32; j < std::min(size.columns, k / 32 * 32 + 32); ++j) {
-                step = std::max(step, std::fabs(x[j]) / 127);
-              }
-              const double w = weights[r * size.columns + k];
-              if (!floats) variance += step * step / 12 * w * w;
-              magnitude += std::fabs(w * x[k]);
-            }
-            ASSERT_NEAR(logits[i * size.rows + r], expected[i * size.rows + r],
-                        6 * std::sqrt(variance) + 2e-6 * magnitude + 1e-6)
-                << name << " row " << r << " of " << size.rows << " x " << size.columns;
+          if (first_level[grain].empty()) first_level[grain] = *outputs[grain];
+          ASSERT_EQ(*outputs[grain], first_level[grain]) << name;  // the same bits at every level
+        }
+      }
+      for (uint32_t i = 0; i < count; ++i) {
+        const float* const once = input.data() + i * size.columns;
+        const float* const twice = input.data() + rows[i] * size.columns;
+        const RoundingBound bounds[2] = {{std::vector<double>(once, once + size.columns), floats ? 0u : 1u},
+                                         {Normed(twice, Values(*norm), 1e-6), floats ? 0u : 2u}};
+        for (uint32_t r = 0; r < size.rows; ++r) {
+          for (int grain = 0; grain < 2; ++grain) {
+            ASSERT_NEAR(first_level[grain][i * size.rows + r], expected[grain][i * size.rows + r],
+                        bounds[grain].Of(weights.data() + r * size.columns))
+                << "row " << r << " of " << size.rows << " x " << size.columns << ", grain " << grain;
           }
         }
       }
@@ -197,6 +201,9 @@ LoadedLayer LoadLayer(Ops& ops, const LayerTensors& tensors, bool gemma, uint32_
   attention.norm_epsilon = layer.mlp.norm_epsilon = 1e-5f;
   attention.rope = {
       .base = 10000, .position_scale = gemma ? 0.5f : 1.0f, .dims = head_dim / 4 * 2, .interleaved = !gemma};
+  for (uint32_t pair = 0; !gemma && pair < attention.rope.dims / 2; ++pair) {
+    attention.rope.divisors.push_back(1.0f + 0.5f * static_cast<float>(pair));
+  }
   layer.mlp.norm = attention.norm;
   layer.mlp.gate_up = matrix({&tensors.gate->view, &tensors.up->view});
   layer.mlp.down = matrix({&tensors.down->view});
@@ -305,8 +312,16 @@ TEST(CpuOpsTest, EmbeddingRowsAreScaled) {
   }
 }
 
+// Levels that this processor does not run are compiled and nothing more: say so.
 TEST(KernelLevelsTest, LevelsAreChosenByName) {
   const auto supported = SupportedKernels();
+  for (const KernelTable* kernels : supported) std::cout << kernels->name << " kernels: tested here\n";
+  for (const KernelTable* kernels : UnsupportedKernels()) {
+    std::cout << kernels->name << " kernels: NOT run, this processor lacks their instructions\n";
+    EXPECT_EQ(ChooseKernels(kernels->name).status().code(), absl::StatusCode::kUnimplemented);
+  }
+  const std::vector<std::string> choices = KernelChoices();
+  EXPECT_EQ(choices.size(), 2 + supported.size() + UnsupportedKernels().size());
   EXPECT_STREQ(supported.back()->name, "portable");
   EXPECT_EQ(*ChooseKernels("auto"), supported.front());
   for (const KernelTable* kernels : supported) EXPECT_EQ(*ChooseKernels(kernels->name), kernels);

@@ -15,29 +15,44 @@ bool RunsAvx512() {
          __builtin_cpu_supports("avx512vnni");
 }
 
+struct Level {
+  const KernelTable* kernels;
+  bool (*runs)();
+};
+
+// The fastest first.
+const Level kLevels[] = {
+    {&kAvx512Kernels, RunsAvx512}, {&kAvx2Kernels, RunsAvx2}, {&kPortableKernels, [] { return true; }}};
+
+std::vector<const KernelTable*> Kernels(bool supported) {
+  std::vector<const KernelTable*> found;
+  for (const Level& level : kLevels) {
+    if (level.runs() == supported) found.push_back(level.kernels);
+  }
+  return found;
+}
+
 }  // namespace
 
-std::vector<const KernelTable*> SupportedKernels() {
-  std::vector<const KernelTable*> levels;
-  if (RunsAvx512()) levels.push_back(&kAvx512Kernels);
-  if (RunsAvx2()) levels.push_back(&kAvx2Kernels);
-  levels.push_back(&kPortableKernels);
-  return levels;
+std::vector<const KernelTable*> SupportedKernels() { return Kernels(true); }
+std::vector<const KernelTable*> UnsupportedKernels() { return Kernels(false); }
+
+std::vector<std::string> KernelChoices() {
+  std::vector<std::string> names = {"auto", "reference"};
+  for (const Level& level : kLevels) names.push_back(level.kernels->name);
+  return names;
 }
 
 absl::StatusOr<const KernelTable*> ChooseKernels(std::string_view name) {
-  const std::vector<const KernelTable*> supported = SupportedKernels();
-  if (name == "auto") return supported.front();
-  for (const KernelTable* kernels : supported) {
-    if (name == kernels->name) return kernels;
+  if (name == "auto") return SupportedKernels().front();
+  std::string names = "auto, reference";
+  for (const Level& level : kLevels) {
+    names = StrCat(names, ", ", level.kernels->name);
+    if (name != level.kernels->name) continue;
+    if (level.runs()) return level.kernels;
+    return absl::UnimplementedError(StrCat("this processor does not run the ", name, " kernels"));
   }
-  for (const KernelTable* kernels : {&kAvx512Kernels, &kAvx2Kernels}) {
-    if (name == kernels->name) {
-      return absl::UnimplementedError(StrCat("this processor does not run the ", name, " kernels"));
-    }
-  }
-  return absl::InvalidArgumentError(
-      StrCat("kernels \"", name, "\", must be auto, reference, portable, avx2 or avx512"));
+  return absl::InvalidArgumentError(StrCat("kernels \"", name, "\", must be one of ", names));
 }
 
 }  // namespace baton

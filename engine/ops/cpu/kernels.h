@@ -13,8 +13,8 @@ namespace baton {
 inline constexpr uint32_t kTileRows = 16;      // weight rows that are interleaved: the lane is the row
 inline constexpr uint32_t kBlockColumns = 32;  // columns that share scales, of weights and of activations
 inline constexpr uint32_t kMaxPanelRows = 12;
-inline constexpr uint32_t kKeyTile =
-    32;  // keys of an attention step, aligned to their position in the sequence
+inline constexpr uint32_t kKeyTile = 32;            // keys of an attention step, aligned to their position
+inline constexpr uint32_t kAttentionSegment = 256;  // positions whose attention is summed apart
 
 // How a packed matrix stores 16 rows x 32 columns. A quad is 4 consecutive columns; byte 4 r + i of a 64-byte
 // group is element i of a quad of row r. `quants` of a block:
@@ -37,16 +37,19 @@ enum class PackFormat : uint8_t {
   kBF16,
 };
 
-// Rows of activations as a matmul reads them: `rows` of them side by side, int8 for each 32 columns.
+// Rows of activations as a matmul reads them: `rows` of them side by side, int8 for each 32 columns. Where
+// that is too coarse a panel is `fine`: its second half holds what the rows of the first half left, rounded
+// the same way, together some 15 bits, and each output is the sum of two.
 struct ActivationPanel {
   uint32_t first_row = 0;
-  uint32_t rows = 0;                   // 1, 2, 4, 8 or 12
+  uint32_t rows = 0;                   // 1, 2, 4, 8 or 12; even if fine
   const int32_t* quads = nullptr;      // [columns / 4][rows], 4 x int8
   const float* scales = nullptr;       // [columns / 32][rows]
   const float* sums = nullptr;         // [columns / 32][rows], scale * sum of the int8
   const int32_t* negated = nullptr;    // [columns / 32][rows], minus the sum of the int8
   const int32_t* negated16 = nullptr;  // [columns / 16][rows]
-  const float* values = nullptr;       // [rows][columns], for float formats
+  const float* values = nullptr;       // [rows][columns], for float formats; null if fine
+  bool fine = false;
 };
 
 struct MatmulArgs {
@@ -74,6 +77,7 @@ struct QuantizeArgs {
   float* sums = nullptr;
   int32_t* negated = nullptr;
   int32_t* negated16 = nullptr;
+  float* rest = nullptr;  // [columns], value - scale * int8; null: not wanted
 };
 
 enum class StoredType : uint8_t { kF32, kF16, kBF16 };
@@ -96,17 +100,34 @@ struct AttentionArgs {
   const uint32_t* table = nullptr;
   uint32_t table_size = 0;
   uint32_t block_tokens = 0;
-  // With w = head_dim rounded up to 32 and q = rows * heads: 64 w + q (2 w + 49) floats.
+  uint32_t begin = 0;  // only keys from here on,
+  uint32_t end = 0;    // to here
+  // Null: attends to all segments and writes `out`. Else [begin, end) is within one segment, whose state goes
+  // here: q states, for MergeArgs.
+  float* partial = nullptr;
+  // With w = head_dim rounded up to 32 and q = rows * heads: 64 w + q (3 w + 80) floats.
   float* scratch = nullptr;
+};
+
+// The states of one item's segments, as `attention` left them, to its output.
+struct MergeArgs {
+  float* partials = nullptr;  // [segments][rows * heads][head_dim rounded up to 32, and 16]; overwritten
+  uint32_t segments = 0;
+  uint32_t rows = 0;
+  uint32_t heads = 0;
+  uint32_t head_dim = 0;
+  float* out = nullptr;  // [rows][row_stride]
+  uint64_t row_stride = 0;
 };
 
 struct KernelTable {
   const char* name;
-  uint32_t panel_rows;  // the widest panel that pays
+  uint32_t panel_rows;  // the widest panel that pays, 2 at least
 
   void (*matmul)(const MatmulArgs& args);
   void (*quantize)(const QuantizeArgs& args);
   void (*attention)(const AttentionArgs& args);
+  void (*merge_attention)(const MergeArgs& args);
   // out = in / rms(in) * weight; may be in place
   void (*rms_norm)(const float* in, const float* weight, float epsilon, uint32_t count, float* out);
   void (*add)(const float* in, uint32_t count, float* out);

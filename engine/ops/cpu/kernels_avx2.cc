@@ -3,6 +3,7 @@
 #include "engine/ops/cpu/kernels.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 #define BATON_PANEL_ROWS 4
 
 namespace baton {
@@ -121,11 +122,13 @@ ALWAYS_INLINE void Transpose8(const float* from, uint32_t from_stride, float* to
     _mm256_storeu_ps(to + (4 + c) * to_stride, _mm256_permute2f128_ps(a[c], a[4 + c], 0x31));
   }
 }
-ALWAYS_INLINE void Transpose16(const float* from, uint32_t from_stride, float* to, uint32_t to_stride) {
+// Transposes 16 rows of load(row) to columns.
+template <typename LoadRow>
+ALWAYS_INLINE void TransposeRows(LoadRow load, float* to, uint32_t to_stride) {
+  float rows[16][16];
+  for (int i = 0; i < 16; ++i) Store(load(i), rows[i]);
   for (uint32_t i = 0; i < 16; i += 8) {
-    for (uint32_t j = 0; j < 16; j += 8) {
-      Transpose8(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
-    }
+    for (uint32_t j = 0; j < 16; j += 8) Transpose8(rows[i] + j, 16, to + j * to_stride + i, to_stride);
   }
 }
 constexpr uint32_t kQueryGroup = 2;
@@ -190,7 +193,7 @@ ALWAYS_INLINE void Prefetch(const std::byte* p) { _mm_prefetch(p, _MM_HINT_T0); 
 
 }  // namespace
 
-const KernelTable kAvx2Kernels = {"avx2", BATON_PANEL_ROWS, Matmul,   Quantize,  Attention, RmsNorm,
-                                  AddRow, SiluGate,         GeluGate, ApplyRope, StoreRow};
+const KernelTable kAvx2Kernels = {"avx2",  BATON_PANEL_ROWS, Matmul,   Quantize, Attention, MergeAttention,
+                                  RmsNorm, AddRow,           SiluGate, GeluGate, ApplyRope, StoreRow};
 
 }  // namespace baton

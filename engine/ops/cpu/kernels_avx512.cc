@@ -3,6 +3,7 @@
 #include "engine/ops/cpu/kernels.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 #define BATON_PANEL_ROWS 12
 
 namespace baton {
@@ -64,11 +65,13 @@ ALWAYS_INLINE void StoreInt8(Lanes x, int8_t* p) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
 }
 
-// Transposes 16 x 16: pairs of lanes, quads of lanes, then the 128-bit quarters twice.
-ALWAYS_INLINE void Transpose16(const float* from, uint32_t from_stride, float* to, uint32_t to_stride) {
+// Transposes 16 rows of load(row) to columns: pairs of lanes, quads of lanes, then the 128-bit quarters
+// twice.
+template <typename LoadRow>
+ALWAYS_INLINE void TransposeRows(LoadRow load, float* to, uint32_t to_stride) {
   __m512 a[16], b[16];
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) a[i] = Load(from + i * from_stride);
+  for (int i = 0; i < 16; ++i) a[i] = load(i);
 #pragma GCC unroll 8
   for (int i = 0; i < 16; i += 2) {
     b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
@@ -94,7 +97,7 @@ ALWAYS_INLINE void Transpose16(const float* from, uint32_t from_stride, float* t
     Store(_mm512_shuffle_f32x4(high01, high23, 0xdd), to + (12 + c) * to_stride);
   }
 }
-constexpr uint32_t kQueryGroup = 4;
+constexpr uint32_t kQueryGroup = 8;
 
 constexpr uint32_t kWordLanes = 16;
 using Word = __m512;
@@ -140,7 +143,7 @@ ALWAYS_INLINE void Prefetch(const std::byte* p) { _mm_prefetch(p, _MM_HINT_T0); 
 
 }  // namespace
 
-const KernelTable kAvx512Kernels = {"avx512", BATON_PANEL_ROWS, Matmul,   Quantize,  Attention, RmsNorm,
-                                    AddRow,   SiluGate,         GeluGate, ApplyRope, StoreRow};
+const KernelTable kAvx512Kernels = {"avx512", BATON_PANEL_ROWS, Matmul,   Quantize, Attention, MergeAttention,
+                                    RmsNorm,  AddRow,           SiluGate, GeluGate, ApplyRope, StoreRow};
 
 }  // namespace baton

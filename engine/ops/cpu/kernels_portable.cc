@@ -1,7 +1,8 @@
 #include "engine/ops/cpu/kernels.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
-#define BATON_PANEL_ROWS 1
+#define NOINLINE __attribute__((noinline))
+#define BATON_PANEL_ROWS 2
 
 namespace baton {
 namespace {
@@ -123,9 +124,12 @@ void StoreBF16(Lanes x, uint16_t* p) {
 void StoreInt8(Lanes x, int8_t* p) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(x.v[i]);
 }
-void Transpose16(const float* from, uint32_t from_stride, float* to, uint32_t to_stride) {
-  for (uint32_t i = 0; i < 16; ++i) {
-    for (uint32_t j = 0; j < 16; ++j) to[j * to_stride + i] = from[i * from_stride + j];
+// Transposes 16 rows of load(row) to columns.
+template <typename LoadRow>
+void TransposeRows(LoadRow load, float* to, uint32_t to_stride) {
+  for (int i = 0; i < 16; ++i) {
+    const Lanes row = load(i);
+    for (int j = 0; j < 16; ++j) to[j * to_stride + i] = row.v[j];
   }
 }
 constexpr uint32_t kQueryGroup = 2;
@@ -196,7 +200,8 @@ void Prefetch(const std::byte*) {}
 
 }  // namespace
 
-const KernelTable kPortableKernels = {"portable", BATON_PANEL_ROWS, Matmul,   Quantize,  Attention, RmsNorm,
-                                      AddRow,     SiluGate,         GeluGate, ApplyRope, StoreRow};
+const KernelTable kPortableKernels = {"portable", BATON_PANEL_ROWS, Matmul,    Quantize,
+                                      Attention,  MergeAttention,   RmsNorm,   AddRow,
+                                      SiluGate,   GeluGate,         ApplyRope, StoreRow};
 
 }  // namespace baton

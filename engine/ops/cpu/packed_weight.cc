@@ -30,7 +30,9 @@ absl::StatusOr<std::unique_ptr<PackedWeight>> PackedWeight::Load(absl::Span<cons
     weight->rows_ += part.layout.rows;
     weight->tiles_ += part.layout.tiles;
     weight->columns_ = part.layout.columns;
-    weight->quantized_ = weight->quantized_ || !IsFloatFormat(part.layout.format);
+    const bool floats = IsFloatFormat(part.layout.format);
+    weight->quantized_ = weight->quantized_ || !floats;
+    weight->reads_values_ = weight->reads_values_ || floats;
     weight->parts_.push_back(part);
   }
   return weight;

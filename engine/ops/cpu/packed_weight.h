@@ -27,7 +27,8 @@ class PackedWeight final : public Weight {
 
   uint32_t rows() const { return rows_; }
   uint32_t columns() const { return columns_; }
-  bool quantized() const { return quantized_; }  // some part multiplies quantised activations
+  bool quantized() const { return quantized_; }        // some part multiplies quantised activations
+  bool reads_values() const { return reads_values_; }  // some part multiplies them as float
 
   // Of all parts together.
   uint32_t tiles() const { return tiles_; }
@@ -53,6 +54,7 @@ class PackedWeight final : public Weight {
   uint32_t tiles_ = 0;
   uint32_t columns_ = 0;
   bool quantized_ = false;
+  bool reads_values_ = false;
 };
 
 }  // namespace baton

@@ -86,8 +86,9 @@ void RmsNorm(const float* in, const std::vector<float>& weight, float epsilon, f
 void ApplyRope(const Rope& rope, uint32_t position, float* head) {
   const uint32_t half = rope.dims / 2;
   for (uint32_t i = 0; i < half; ++i) {
+    const double divisor = rope.divisors.empty() ? 1 : rope.divisors[i];
     const double angle =
-        double{rope.position_scale} * position * std::pow(double{rope.base}, -2.0 * i / rope.dims);
+        double{rope.position_scale} * position * std::pow(double{rope.base}, -2.0 * i / rope.dims) / divisor;
     const float cos = static_cast<float>(std::cos(angle));
     const float sin = static_cast<float>(std::sin(angle));
     float& a = head[rope.interleaved ? 2 * i : i];

@@ -7,6 +7,7 @@ namespace baton {
 RopeTable::RopeTable(const Rope& rope) : rope_(rope), frequencies_(rope.dims / 2) {
   for (uint32_t i = 0; i < frequencies_.size(); ++i) {
     frequencies_[i] = double{rope.position_scale} * std::pow(double{rope.base}, -2.0 * i / rope.dims);
+    if (!rope.divisors.empty()) frequencies_[i] /= rope.divisors[i];
   }
 }
 

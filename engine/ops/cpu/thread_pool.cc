@@ -1,10 +1,12 @@
 #include "engine/ops/cpu/thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/str_cat.h"
 
 namespace baton {
 namespace {
@@ -19,11 +21,39 @@ void Pause() {
 #endif
 }
 
+// Best effort: a core may have been taken from this process since it was checked, which only costs time.
+void KeepTo(uint32_t core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  static_cast<void>(::pthread_setaffinity_np(::pthread_self(), sizeof(set), &set));
+}
+
 }  // namespace
 
-std::unique_ptr<ThreadPool> ThreadPool::Start(uint32_t threads) {
-  BATON_CHECK(threads > 0);
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+absl::Status ThreadPool::CheckCores(absl::Span<const uint32_t> cores, uint32_t threads) {
+  if (cores.empty()) return absl::OkStatus();
+  if (cores.size() != threads) {
+    return absl::InvalidArgumentError(
+        StrCat("cores names ", cores.size(), " cores for ", threads, " threads, must name one for each"));
+  }
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  static_cast<void>(::sched_getaffinity(0, sizeof(allowed), &allowed));
+  for (const uint32_t core : cores) {
+    if (core < CPU_SETSIZE && CPU_ISSET(core, &allowed)) {
+      CPU_CLR(core, &allowed);  // a second thread does not get it
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        StrCat("cores: ", core, " is named twice, or this process may not run there"));
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<ThreadPool> ThreadPool::Start(uint32_t threads, absl::Span<const uint32_t> cores) {
+  BATON_CHECK(threads > 0 && (cores.empty() || cores.size() == threads));
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads, cores));
   for (uint32_t thread = 1; thread < threads; ++thread) {
     pool->workers_.emplace_back([pool = pool.get(), thread] { pool->WorkerLoop(thread); });
   }
@@ -35,6 +65,12 @@ ThreadPool::~ThreadPool() {
   loop_.fetch_add(1, std::memory_order_release);
   loop_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::AdoptCaller() {
+  if (cores_.empty() || caller_ == std::this_thread::get_id()) return;
+  caller_ = std::this_thread::get_id();
+  KeepTo(cores_[0]);
 }
 
 void ThreadPool::For(uint32_t items, uint32_t grain, Work work) {
@@ -92,6 +128,7 @@ void ThreadPool::TakePieces(uint32_t loop, uint32_t thread) {
 }
 
 void ThreadPool::WorkerLoop(uint32_t thread) {
+  if (!cores_.empty()) KeepTo(cores_[thread]);
   for (uint32_t seen = 0;;) {
     for (int waits = 0; loop_.load(std::memory_order_acquire) == seen; ++waits) {
       if (waits < kSpins) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
 
 namespace baton {
 
@@ -25,13 +27,20 @@ struct WorkRange {
 // is none. For is called by one thread at a time, not from inside a loop.
 class ThreadPool {
  public:
-  // `threads` > 0 counts the caller.
-  static std::unique_ptr<ThreadPool> Start(uint32_t threads);
+  // `threads` > 0 counts the caller. Each thread keeps to its own of `cores`, which CheckCores accepts;
+  // without any the system moves threads as it likes.
+  static std::unique_ptr<ThreadPool> Start(uint32_t threads, absl::Span<const uint32_t> cores = {});
+  // OK for no cores, or as many as threads, all different, on which this process may run. INVALID_ARGUMENT.
+  static absl::Status CheckCores(absl::Span<const uint32_t> cores, uint32_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   uint32_t threads() const { return threads_; }
+
+  // Keeps the calling thread, the one that will call For, to the first core. Threads that it starts from then
+  // on would stay there too. Cheap once done.
+  void AdoptCaller();
 
   // Calls work(range, thread) for ranges that cover [0, items) once; `thread` < threads() is the one that
   // runs it. Returns when all is done, with all that was written visible. Fewer than `grain` items are not
@@ -47,14 +56,17 @@ class ThreadPool {
     std::atomic<uint32_t> end{0};
   };
 
-  explicit ThreadPool(uint32_t threads) : threads_(threads), lanes_(threads) {}
+  ThreadPool(uint32_t threads, absl::Span<const uint32_t> cores)
+      : threads_(threads), cores_(cores.begin(), cores.end()), lanes_(threads) {}
   void WorkerLoop(uint32_t thread);
   // Takes pieces of loop `loop`, from the thread's own lane first, until none is left.
   void TakePieces(uint32_t loop, uint32_t thread);
   bool TakePiece(uint32_t loop, Lane& lane, uint32_t thread);
 
   const uint32_t threads_;
-  std::vector<Lane> lanes_;  // [threads]
+  const std::vector<uint32_t> cores_;  // [threads], or empty
+  std::thread::id caller_;             // that is kept to its core
+  std::vector<Lane> lanes_;            // [threads]
   std::vector<std::thread> workers_;
 
   alignas(64) std::atomic<uint32_t> loop_{0};  // the number of the latest loop; workers wait for it to change

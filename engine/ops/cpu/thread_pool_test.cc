@@ -1,7 +1,10 @@
 #include "engine/ops/cpu/thread_pool.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -70,6 +73,47 @@ TEST(ThreadPoolTest, ManyItemsDoNotOverflow) {
   std::atomic<uint64_t> items{0};
   pool->For(4'000'000'000u, 0, [&](WorkRange range, uint32_t) { items += range.end - range.begin; });
   EXPECT_EQ(items.load(), 4'000'000'000u);
+}
+
+// The cores that this thread may run on.
+std::vector<uint32_t> Cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+  std::vector<uint32_t> cores;
+  for (uint32_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+TEST(ThreadPoolTest, ThreadsKeepToTheirCores) {
+  const std::vector<uint32_t> cores = Cores();
+  std::thread([&cores] {
+    const auto pool = ThreadPool::Start(static_cast<uint32_t>(cores.size()), cores);
+    pool->AdoptCaller();
+    std::vector<std::vector<uint32_t>> seen(cores.size());  // by thread
+    for (uint32_t round = 0; round < 100; ++round) {
+      pool->For(static_cast<uint32_t>(4 * cores.size()), 1,
+                [&](WorkRange, uint32_t thread) { seen[thread] = Cores(); });
+    }
+    EXPECT_EQ(seen[0], std::vector<uint32_t>{cores[0]});
+    for (size_t thread = 1; thread < cores.size(); ++thread) {
+      if (seen[thread].empty()) continue;  // the others were faster
+      EXPECT_EQ(seen[thread], std::vector<uint32_t>{cores[thread]});
+    }
+  }).join();
+  EXPECT_EQ(Cores(), cores);
+}
+
+TEST(ThreadPoolTest, CoresAreChecked) {
+  const std::vector<uint32_t> cores = Cores();
+  EXPECT_TRUE(ThreadPool::CheckCores({}, 7).ok());
+  EXPECT_TRUE(ThreadPool::CheckCores(cores, static_cast<uint32_t>(cores.size())).ok());
+  for (const std::vector<uint32_t>& wrong :
+       {std::vector<uint32_t>{cores[0]}, {cores[0], cores[0]}, {cores[0], 100000}, {cores[0], 4000000000}}) {
+    EXPECT_EQ(ThreadPool::CheckCores(wrong, 2).code(), absl::StatusCode::kInvalidArgument);
+  }
 }
 
 }  // namespace

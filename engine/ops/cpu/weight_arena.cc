@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/status_macros.h"
+#include "common/str_cat.h"
 
 namespace baton {
 namespace {
@@ -14,6 +15,10 @@ constexpr uint64_t kAlignment = 64;
 
 absl::StatusOr<std::byte*> WeightArena::Allocate(uint64_t bytes) {
   const uint64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (limit_ > 0 && (bytes_ > limit_ || rounded > limit_ - bytes_)) {
+    return absl::ResourceExhaustedError(
+        StrCat("packed weights take more than ", limit_, " bytes, the limit of weight_memory"));
+  }
   if (chunks_.empty() || chunks_.back().bytes() - used_ < rounded) {
     ASSIGN_OR_RETURN(DeviceBuffer chunk, device_->Allocate(std::max(rounded, kChunkBytes)));
     chunks_.push_back(std::move(chunk));

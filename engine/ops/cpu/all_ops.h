@@ -1,0 +1,47 @@
+#ifndef BATON_ENGINE_OPS_CPU_ALL_OPS_H_
+#define BATON_ENGINE_OPS_CPU_ALL_OPS_H_
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/ops/cpu/cpu_ops.h"
+#include "engine/ops/cpu/kernel_levels.h"
+#include "engine/ops/cpu/reference_ops.h"
+#include "engine/ops/ops.h"
+
+// What tests of all implementations share.
+namespace baton {
+
+// The reference, then every level that this processor runs, at one and two threads.
+inline std::vector<std::pair<std::string, std::unique_ptr<Ops>>> AllOps(Device* device) {
+  std::vector<std::pair<std::string, std::unique_ptr<Ops>>> all;
+  all.emplace_back("reference", CreateReferenceOps(device, 1));
+  for (const KernelTable* kernels : SupportedKernels()) {
+    all.emplace_back(kernels->name, CreateCpuOps(device, *kernels, {.threads = 1}));
+    all.emplace_back(std::string(kernels->name) + " with 2 threads",
+                     CreateCpuOps(device, *kernels, {.threads = 2}));
+  }
+  return all;
+}
+
+// With outliers, as real activations have.
+inline std::vector<float> RandomRows(uint32_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> rows(count);
+  std::normal_distribution<float> normal;
+  for (float& x : rows) x = normal(random) * (random() % 50 == 0 ? 8.0f : 1.0f);
+  return rows;
+}
+
+inline DeviceSpan SpanOf(std::vector<float>& values) {
+  return {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)};
+}
+
+}  // namespace baton
+
+#endif  // BATON_ENGINE_OPS_CPU_ALL_OPS_H_
