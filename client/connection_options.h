@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "common/option.h"
 #include "common/options.h"
+#include "common/tls_files.h"
 
 namespace baton {
 
@@ -14,6 +15,10 @@ namespace baton {
 struct ConnectionOptions {
   std::string server;                          // host:port; absent: this machine's default port.
   absl::Duration timeout = absl::Minutes(10);  // Of one call.
+  TlsFiles tls;
+  std::string token_file;  // Empty: no token is sent.
+  bool wait_for_ready =
+      false;  // For a router that may not be there yet: a call waits for it, to its timeout.
 
   ConnectionOptions();
 };

@@ -2,19 +2,34 @@
 
 #include <chrono>
 
+#include "common/credentials.h"
 #include "common/grpc_channel.h"
 #include "common/grpc_status.h"
+#include "common/status_macros.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/sync_stream.h"
 
 namespace baton {
 
-RouterClient::RouterClient(const std::string& server, absl::Duration timeout)
-    : timeout_(timeout),
-      inference_(v1::Inference::NewStub(CreateChannel(server))),
-      control_(v1::Control::NewStub(CreateChannel(server))) {}
+absl::StatusOr<std::shared_ptr<grpc::Channel>> DialRouter(const ConnectionOptions& options) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                   ClientCredentials(options.tls, options.token_file, options.server));
+  return ChannelTo(options.server, credentials);
+}
 
-void RouterClient::SetDeadline(grpc::ClientContext& context) const {
+absl::StatusOr<std::unique_ptr<RouterClient>> RouterClient::Create(const ConnectionOptions& options) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, DialRouter(options));
+  return std::unique_ptr<RouterClient>(new RouterClient(channel, options));
+}
+
+RouterClient::RouterClient(const std::shared_ptr<grpc::Channel>& channel, const ConnectionOptions& options)
+    : timeout_(options.timeout),
+      wait_for_ready_(options.wait_for_ready),
+      inference_(v1::Inference::NewStub(channel)),
+      control_(v1::Control::NewStub(channel)) {}
+
+void RouterClient::Prepare(grpc::ClientContext& context) const {
+  context.set_wait_for_ready(wait_for_ready_);
   if (timeout_ == absl::InfiniteDuration()) return;
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout_));
 }
@@ -23,7 +38,7 @@ absl::Status RouterClient::GenerateStream(
     const v1::GenerateRequest& request,
     const std::function<void(const v1::GenerateStreamResponse&)>& on_delta) {
   grpc::ClientContext context;
-  SetDeadline(context);
+  Prepare(context);
   const auto reader = inference_->GenerateStream(&context, request);
   v1::GenerateStreamResponse delta;
   while (reader->Read(&delta)) on_delta(delta);
@@ -33,7 +48,7 @@ absl::Status RouterClient::GenerateStream(
 template <typename Response, typename Call>
 absl::StatusOr<Response> RouterClient::Unary(const Call& call) {
   grpc::ClientContext context;
-  SetDeadline(context);
+  Prepare(context);
   Response response;
   const grpc::Status status = call(&context, &response);
   if (!status.ok()) return FromGrpcStatus(status);

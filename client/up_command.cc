@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <memory>
 
 #include "client/connection_options.h"
 #include "client/free_ports.h"
@@ -77,15 +78,46 @@ bool IsReady(RouterClient& client, size_t workers) {
   return serving == workers;
 }
 
+// With which to ask the router; none in plaintext.
+TlsFiles ClientFiles(const UpOptions& options) {
+  const std::string& folder = options.request.tls;
+  if (folder.empty()) return {};
+  return {StrCat(folder, "/ca.pem"), StrCat(folder, "/client.pem"), StrCat(folder, "/client.key")};
+}
+
+void PrintReady(const UpOptions& options, const std::string& address, std::FILE* out) {
+  const std::string server = address == ConnectionOptions().server ? "" : StrCat(" --server ", address);
+  const TlsFiles files = ClientFiles(options);
+  const bool tls = files.any();
+  const std::string generate =
+      tls ? StrCat(" --tls-ca ", files.ca, " --tls-cert ", files.cert, " --tls-key ", files.key) : "";
+  const std::string grpcurl =
+      tls ? StrCat("-cacert ", files.ca, " -cert ", files.cert, " -key ", files.key) : "-plaintext";
+  std::fprintf(out,
+               "baton is ready on %s. In another terminal:\n"
+               "  baton generate 'Once upon a time'%s%s\n"
+               "  grpcurl %s -d '{\"prompt\": \"Once upon a time\"}' %s baton.v1.Inference/GenerateStream\n"
+               "Ctrl-C ends it.\n",
+               address.c_str(), server.c_str(), generate.c_str(), grpcurl.c_str(), address.c_str());
+  std::fflush(out);
+}
+
 absl::StatusOr<ProcessGroup::Event> WaitUntilReady(const UpOptions& options, const std::string& address,
                                                    ProcessGroup& group) {
   const SteadyClock clock;
   const absl::Time until = clock.Now() + options.ready_timeout;
-  RouterClient client(address, absl::Milliseconds(500));
+  ConnectionOptions connection;
+  connection.server = address;
+  connection.timeout = absl::Milliseconds(500);
+  connection.tls = ClientFiles(options);
+  // Between calls nothing drives a handshake: a call that fails at once, while none has succeeded, never
+  // would.
+  connection.wait_for_ready = true;
+  ASSIGN_OR_RETURN(const std::unique_ptr<RouterClient> client, RouterClient::Create(connection));
   const size_t workers = size_t{options.request.prefill} + options.request.decode;
   bool ready = false;
   ASSIGN_OR_RETURN(const ProcessGroup::Event event, group.Supervise(absl::Milliseconds(100), [&] {
-    ready = IsReady(client, workers);
+    ready = IsReady(*client, workers);
     return ready || clock.Now() >= until;
   }));
   if (event == ProcessGroup::Event::kDone && !ready) {
@@ -104,15 +136,7 @@ absl::Status Serve(const UpOptions& options, const std::vector<PlannedProcess>& 
   }
   ASSIGN_OR_RETURN(const ProcessGroup::Event event, WaitUntilReady(options, address, group));
   if (event == ProcessGroup::Event::kInterrupted) return absl::OkStatus();
-  const char* const flag = address == ConnectionOptions().server ? "" : " --server ";
-  std::fprintf(
-      out,
-      "baton is ready on %s. In another terminal:\n"
-      "  baton generate 'Once upon a time'%s%s\n"
-      "  grpcurl -plaintext -d '{\"prompt\": \"Once upon a time\"}' %s baton.v1.Inference/GenerateStream\n"
-      "Ctrl-C ends it.\n",
-      address.c_str(), flag, *flag == '\0' ? "" : address.c_str(), address.c_str());
-  std::fflush(out);
+  PrintReady(options, address, out);
   return group.Supervise(absl::Hours(1), [] { return false; }).status();
 }
 
@@ -142,6 +166,8 @@ std::vector<Option> Describe(UpOptions* o) {
           StrCat("Of the router, on loopback; 0: ", kRouterPort, ", or a free one where that is taken.")),
       Option::Count("threads", &o->request.threads, {0, 1024}, "threads",
                     "Of each worker; 0: one for each of its cores."),
+      Option::Text("tls", &o->request.tls, "folder",
+                   "Of baton certs: every connection is encrypted and checked; absent: plaintext."),
       Option::Switch("pin", &o->pin, "Give each worker cores of its own."),
       Option::Text("binaries", &o->binaries, "folder",
                    "Where the services' binaries are; absent: with this program."),

@@ -25,12 +25,21 @@ std::vector<std::vector<int>> ShareOut(std::vector<int> cores, size_t workers) {
 
 std::string Loopback(uint16_t port) { return StrCat("127.0.0.1:", port); }
 
-std::vector<std::string> ListenArguments(const UpPorts& ports, const std::string& model) {
-  return {"--listen", Loopback(ports.listen), "--metrics-listen", Loopback(ports.metrics), "--model", model};
-}
-
 void Append(std::vector<std::string>& arguments, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
+// What every process is told; `role` names its files in the folder of certificates.
+std::vector<std::string> CommonArguments(const UpRequest& request, const UpPorts& ports,
+                                         const std::string& role) {
+  std::vector<std::string> arguments = {"--listen",         Loopback(ports.listen),
+                                        "--metrics-listen", Loopback(ports.metrics),
+                                        "--model",          request.model};
+  if (request.tls.empty()) return arguments;
+  Append(arguments,
+         {"--tls-ca", StrCat(request.tls, "/ca.pem"), "--tls-cert", StrCat(request.tls, "/", role, ".pem"),
+          "--tls-key", StrCat(request.tls, "/", role, ".key")});
+  return arguments;
 }
 
 }  // namespace
@@ -49,7 +58,7 @@ std::vector<PlannedProcess> MakeUpPlan(const UpRequest& request, const std::vect
     PlannedProcess process;
     process.name = is_prefill ? StrCat("prefill", i) : StrCat("decode", i - request.prefill);
     process.binary = is_prefill ? "baton_prefill" : "baton_decode";
-    process.arguments = ListenArguments(ports[i], request.model);
+    process.arguments = CommonArguments(request, ports[i], is_prefill ? "prefill" : "decode");
     process.cores = shares[i];
     const size_t threads = request.threads > 0 ? request.threads : process.cores.size();
     if (threads > 0) Append(process.arguments, {"--threads", StrCat(threads)});
@@ -59,7 +68,7 @@ std::vector<PlannedProcess> MakeUpPlan(const UpRequest& request, const std::vect
   PlannedProcess router;
   router.name = "router";
   router.binary = "baton_router";
-  router.arguments = ListenArguments(ports[workers], request.model);
+  router.arguments = CommonArguments(request, ports[workers], "router");
   if (!prefill_addresses.empty())
     Append(router.arguments, {"--prefill", absl::StrJoin(prefill_addresses, ",")});
   if (!decode_addresses.empty()) Append(router.arguments, {"--decode", absl::StrJoin(decode_addresses, ",")});

@@ -13,6 +13,7 @@ struct UpRequest {
   uint32_t decode = 1;
   std::string model;                      // Path.
   uint32_t threads = 0;                   // Of each worker; 0: one for each of its cores.
+  std::string tls;                        // Folder of `baton certs`; empty: plaintext.
   std::vector<std::string> router_flags;  // Passed on as they are.
   std::vector<std::string> prefill_flags;
   std::vector<std::string> decode_flags;

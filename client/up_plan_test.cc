@@ -70,5 +70,20 @@ TEST(UpPlan, WithoutPrefillWorkersOrPinning) {
                                       "--model", "m.gguf", "--decode", "127.0.0.1:1", "--x"}));
 }
 
+TEST(UpPlan, EachRoleHasItsCertificate) {
+  UpRequest request = Request(1, 1);
+  request.tls = "certs";
+  const auto plan = MakeUpPlan(request, Ports(3), {});
+  ASSERT_EQ(plan.size(), 3u);
+  const char* const roles[] = {"prefill", "decode", "router"};
+  for (size_t i = 0; i < plan.size(); ++i) {
+    const std::string file = std::string("certs/") + roles[i];
+    const Words& all = plan[i].arguments;
+    ASSERT_GE(all.size(), 12u);
+    EXPECT_EQ(Words(all.begin() + 6, all.begin() + 12),
+              (Words{"--tls-ca", "certs/ca.pem", "--tls-cert", file + ".pem", "--tls-key", file + ".key"}));
+  }
+}
+
 }  // namespace
 }  // namespace baton

@@ -12,6 +12,10 @@ ServingPhase DrainSequence::Advance(absl::Time now, const Facts& facts) {
     next_advance_ = now + options_.timeout;
   }
   if (phase_ == ServingPhase::kRefusing && (facts.running == 0 || facts.hurried || now >= next_advance_)) {
+    phase_ = ServingPhase::kHandingBack;
+    next_advance_ = now + options_.hand_back;
+  }
+  if (phase_ == ServingPhase::kHandingBack && (facts.running == 0 || now >= next_advance_)) {
     phase_ = ServingPhase::kStopping;
     next_advance_ = absl::InfiniteFuture();
   }

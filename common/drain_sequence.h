@@ -10,21 +10,28 @@ namespace baton {
 // The life of a serving process, in order and one way.
 enum class ServingPhase {
   kServing,
-  kNotServing,  // Health says NOT_SERVING; new work is still taken while load balancers notice.
-  kRefusing,    // New work is refused; running work goes on.
-  kStopping,    // What still runs is ended.
+  kNotServing,   // Health says NOT_SERVING; new work is still taken while load balancers notice.
+  kRefusing,     // New work is refused; running work goes on.
+  kHandingBack,  // Running work is given back to whoever asked for it, to be done elsewhere.
+  kStopping,     // What still runs is ended.
 };
 
 struct DrainOptions {
   absl::Duration delay = absl::ZeroDuration();  // The length of kNotServing.
   absl::Duration timeout = absl::Seconds(30);   // The longest kRefusing.
+  // The longest kHandingBack; zero: there is nobody to give work back to.
+  absl::Duration hand_back = absl::ZeroDuration();
 };
 
 // When a process passes from one phase to the next:
 //
-//   kServing --requested--> kNotServing --delay over--> kRefusing --no work left, or timeout--> kStopping
+//   kServing --requested--> kNotServing --delay over--> kRefusing --timeout--> kHandingBack --over-->
+//   kStopping
+//                                                           |                       |                    ^
+//                                                           +---- no work left -----+--------------------+
 //
-// A hurry ends every wait. A pure state machine: time and facts go in, a phase comes out.
+// A hurry ends every wait but kHandingBack, which is short. A pure state machine: time and facts go in, a
+// phase comes out.
 class DrainSequence {
  public:
   struct Facts {

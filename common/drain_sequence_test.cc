@@ -52,6 +52,25 @@ TEST(DrainSequence, AHurryEndsEveryWait) {
   EXPECT_EQ(refusing.Advance(kStart + absl::Seconds(5), hurried), ServingPhase::kStopping);
 }
 
+TEST(DrainSequence, WhatRunsAtTheTimeoutIsHandedBack) {
+  DrainSequence sequence({.timeout = absl::Seconds(60), .hand_back = absl::Seconds(1)});
+  EXPECT_EQ(sequence.Advance(kStart, Running(2)), ServingPhase::kRefusing);
+  EXPECT_EQ(sequence.Advance(kStart + absl::Seconds(60), Running(2)), ServingPhase::kHandingBack);
+  EXPECT_EQ(sequence.next_advance(), kStart + absl::Seconds(61));
+  EXPECT_EQ(sequence.Advance(kStart + absl::Seconds(60.5), Running(1)), ServingPhase::kHandingBack);
+  DrainSequence slow = sequence;
+  EXPECT_EQ(sequence.Advance(kStart + absl::Seconds(60.6), Running(0)), ServingPhase::kStopping);
+  EXPECT_EQ(slow.Advance(kStart + absl::Seconds(61), Running(1)), ServingPhase::kStopping);
+}
+
+TEST(DrainSequence, AHurryHandsBackToo) {
+  DrainSequence sequence({.timeout = absl::Seconds(60), .hand_back = absl::Seconds(1)});
+  sequence.Advance(kStart, Running(9));
+  const DrainSequence::Facts hurried = {.requested = true, .hurried = true, .running = 9};
+  EXPECT_EQ(sequence.Advance(kStart, hurried), ServingPhase::kHandingBack);
+  EXPECT_EQ(sequence.Advance(kStart + absl::Seconds(1), hurried), ServingPhase::kStopping);
+}
+
 TEST(DrainSequence, NothingLeadsBack) {
   DrainSequence sequence(kOptions);
   sequence.Advance(kStart, Running(1));

@@ -99,6 +99,8 @@ std::string_view ServingPhaseName(ServingPhase phase) {
       return "NOT_SERVING";
     case ServingPhase::kRefusing:
       return "REFUSING";
+    case ServingPhase::kHandingBack:
+      return "HANDING_BACK";
     case ServingPhase::kStopping:
       return "STOPPING";
   }

@@ -84,7 +84,8 @@ class DrainState {
   std::map<ListenerId, Listener> listeners_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The word for metrics, logs and the Drain stream: "SERVING", "NOT_SERVING", "REFUSING", "STOPPING".
+// The word for metrics, logs and the Drain stream: "SERVING", "NOT_SERVING", "REFUSING", "HANDING_BACK",
+// "STOPPING".
 std::string_view ServingPhaseName(ServingPhase phase);
 
 }  // namespace baton

@@ -163,8 +163,8 @@ TEST_F(GrpcServerTest, WhatOutlivesTheTimeoutIsCancelledAndAHurryCancelsAtOnce) 
   caller.join();
 }
 
-TEST_F(GrpcServerTest, ASilentClientIsCutOffWithinThreeSeconds) {
-  Start();
+TEST_F(GrpcServerTest, ASilentPeerIsCutOffWithinThreeSeconds) {
+  Start({.port = PortRole::kDecode});
   RawSocket client = RawSocket::Connect(server_->address().port);
   // The preface and an empty SETTINGS frame; then not even a ping is answered.
   client.Send(std::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", 33));

@@ -21,6 +21,8 @@ struct HostPort {
   // Whether only this machine can reach it: "localhost", 127.0.0.0/8 and ::1. Other names are not resolved
   // and count as no.
   bool IsLoopback() const;
+  // Whether it stands for every address of the machine: 0.0.0.0 and ::.
+  bool IsUnspecified() const;
 };
 
 }  // namespace baton

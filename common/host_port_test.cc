@@ -36,5 +36,13 @@ TEST(HostPort, KnowsLoopback) {
   }
 }
 
+TEST(HostPort, TheAddressOfEveryInterface) {
+  EXPECT_TRUE(HostPort::Parse("0.0.0.0:1")->IsUnspecified());
+  EXPECT_TRUE(HostPort::Parse("[::]:1")->IsUnspecified());
+  for (const char* text : {"127.0.0.1:1", "[::1]:1", "0.0.0.1:1", "host:1"}) {
+    EXPECT_FALSE(HostPort::Parse(text)->IsUnspecified()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace baton

@@ -47,6 +47,20 @@ CLI::Option* Declare(const Program& program, const Option& option, CLI::App* app
   return variable.empty() ? declared : declared->envname(variable);
 }
 
+// The command line, last word first, as the parser wants it. "--name=" is parted into the flag and an empty
+// value: the parser itself would take the next word for it.
+std::vector<std::string> Words(int argc, const char* const* argv) {
+  std::vector<std::string> words;
+  for (int i = argc - 1; i > 0; --i) {
+    const std::string word = argv[i];
+    const bool is_empty_value = word.size() > 3 && word.compare(0, 2, "--") == 0 && word.back() == '=' &&
+                                word.find('=') == word.size() - 1;
+    if (is_empty_value) words.emplace_back();
+    words.push_back(is_empty_value ? word.substr(0, word.size() - 1) : word);
+  }
+  return words;
+}
+
 absl::Status Named(const Program& program, const Option& option, const absl::Status& status) {
   if (status.ok()) return status;
   const std::string variable = VariableName(program, option);
@@ -79,7 +93,7 @@ absl::StatusOr<std::string> ParseOptions(const Program& program, const std::vect
     const CLI::Option* const help = app.add_flag("-h,--help");
     const CLI::Option* const version = app.add_flag("--version");
     for (const Option& option : options) declared.push_back(Declare(program, option, &app));
-    app.parse(argc, argv);
+    app.parse(Words(argc, argv));
     if (help->count() > 0) return OptionsHelp(program, options);
     if (version->count() > 0) return absl::StrCat(program.name, " (baton) ", AbslView(kVersion), "\n");
     for (size_t i = 0; i < options.size(); ++i) {

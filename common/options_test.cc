@@ -63,6 +63,17 @@ TEST_F(OptionsTest, DefaultsStay) {
   EXPECT_THAT(options_.workers, ElementsAre("a:1", "b:2"));
 }
 
+TEST_F(OptionsTest, AnEmptyValueDoesNotTakeTheNextWord) {
+  ASSERT_EQ(*Parse({"--listen=", "--threads=3", "--workers=", "a prompt"}), "");
+  EXPECT_EQ(options_.listen, "");
+  EXPECT_EQ(options_.threads, 3u);
+  EXPECT_THAT(options_.workers, ElementsAre());
+  EXPECT_THAT(options_.prompts, ElementsAre("a prompt"));
+  ASSERT_EQ(*Parse({"--threads=4", "--listen="}), "");
+  EXPECT_EQ(options_.listen, "");
+  EXPECT_THAT(Error("--threads="), HasSubstr("--threads"));
+}
+
 TEST_F(OptionsTest, EveryKindIsSet) {
   ASSERT_EQ(*Parse({"--listen", "[::1]:9", "--kv-type=bf16", "--reflection=false", "--threads=64",
                     "--tokens=5000000000", "--kv-bytes=3MiB", "--rate", "1e-1", "--delay=1m30s",

@@ -76,11 +76,19 @@ class ServerStream final : public OutgoingStream<Message>, private grpc::ServerW
   explicit ServerStream(Options options) : options_(std::move(options)) {}
 
   void OnWriteDone(bool ok) override {
-    MutexLock lock(&mutex_);
-    in_flight_.reset();
-    if (!ok && !status_) status_ = absl::CancelledError("the peer is gone");
-    if (!ok) queue_.clear();
-    Advance();
+    std::function<void()> on_cancel;
+    {
+      MutexLock lock(&mutex_);
+      in_flight_.reset();
+      if (!ok) queue_.clear();
+      // OnCancel follows, and then finds the status set: the owner hears of it here.
+      if (!ok && !status_) {
+        status_ = absl::CancelledError("the peer is gone");
+        on_cancel = std::move(options_.on_cancel);
+      }
+      Advance();
+    }
+    if (on_cancel) on_cancel();
   }
 
   void OnCancel() override {

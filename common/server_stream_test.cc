@@ -57,13 +57,18 @@ class StreamService final : public v1::Control::CallbackService {
  public:
   grpc::ServerWriteReactor<v1::DrainResponse>* Drain(grpc::CallbackServerContext*,
                                                      const v1::DrainRequest*) override {
-    const auto stream = Stream::Create(
-        {.max_queued = 3, .on_cancel = [this] { cancelled.Raise(); }, .on_done = [this] { done.Raise(); }});
-    on_call(stream);
+    const auto stream = on_stream();
     return stream->reactor();
   }
 
   std::function<void(std::shared_ptr<Stream>)> on_call;
+  // Makes the stream, and does with it what on_call says.
+  std::function<std::shared_ptr<Stream>()> on_stream = [this] {
+    auto stream = Stream::Create(
+        {.max_queued = 3, .on_cancel = [this] { cancelled.Raise(); }, .on_done = [this] { done.Raise(); }});
+    on_call(stream);
+    return stream;
+  };
   Event cancelled;
   Event done;
 };
@@ -166,6 +171,30 @@ TEST_F(ServerStreamTest, ACancelledCallEndsByItselfAndTellsItsOwnerOnce) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(kept->Write(Message(1)));  // the owner has not heard yet
   kept->Finish(absl::OkStatus());
+}
+
+TEST_F(ServerStreamTest, AWriteThatFailsTellsTheOwnerOnce) {
+  // Whether the write fails first or the cancel is heard first is the transport's choice: both come to pass.
+  for (int i = 0; i < 50; ++i) {
+    Event called, cancelled, done, gone;
+    service_.on_stream = [&] {
+      const auto stream =
+          Stream::Create({.on_cancel = [&] { cancelled.Raise(); }, .on_done = [&] { done.Raise(); }});
+      stream->Write(Message(0));  // gRPC sees it when the method has returned
+      called.Raise();
+      EXPECT_TRUE(gone.Await());
+      return stream;
+    };
+    grpc::ClientContext context;
+    const auto reader = stub_->Drain(&context, v1::DrainRequest());
+    ASSERT_TRUE(called.Await());
+    context.TryCancel();
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+    gone.Raise();
+    EXPECT_TRUE(done.Await());
+    EXPECT_TRUE(cancelled.Await());
+    EXPECT_EQ(cancelled.count(), 1);
+  }
 }
 
 }  // namespace
