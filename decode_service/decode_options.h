@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/option.h"
 #include "common/options.h"
 #include "decode_service/decode_scheduler.h"
@@ -22,6 +23,10 @@ struct DecodeOptions {
 // For ParseOptions and the docs.
 Program DecodeProgram();
 std::vector<Option> DescribeDecode(DecodeOptions* options);
+
+// INVALID_ARGUMENT when prefill services could not dial what landings would name: not host:port, or absent
+// while the service listens on every address of the machine.
+absl::Status CheckAdvertise(const DecodeOptions& options);
 
 }  // namespace baton
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/error_details.h"
+#include "common/error_reasons.h"
 #include "common/seeded_random_source.h"
 #include "gtest/gtest.h"
 #include "tests/support/leg_requests.h"
@@ -24,8 +25,9 @@ constexpr absl::Time kNever = absl::InfiniteFuture();
 // A scheduler over a scripted engine. The test is the loop, and the prefill worker too.
 class DecodeSchedulerTest : public testing::Test {
  protected:
-  explicit DecodeSchedulerTest(const DecodeSchedulerOptions& options = {.chunk_tokens = 64})
-      : scheduler_(Named(options), &engine_.info(), &engine_.kv(), &random_) {}
+  explicit DecodeSchedulerTest(const DecodeSchedulerOptions& options = {.chunk_tokens = 64},
+                               const ScriptedEngine::Options& engine = kEngine)
+      : engine_(engine), scheduler_(Named(options), &engine_.info(), &engine_.kv(), &random_) {}
   ~DecodeSchedulerTest() override {
     EXPECT_TRUE(scheduler_.CheckInvariants().ok()) << scheduler_.CheckInvariants();
   }
@@ -63,6 +65,11 @@ class DecodeSchedulerTest : public testing::Test {
         legs_[close->leg].closed = close->status;
       } else if (auto* start = std::get_if<DecodeScheduler::StartLanding>(&action)) {
         landings_[start->spec.transfer_id] = std::move(start->spec);
+      } else if (auto* preempted = std::get_if<DecodeScheduler::Preempted>(&action)) {
+        EXPECT_EQ(++preemptions_[preempted->request_id], preempted->nth);
+        dropped_tokens_ += preempted->tokens;
+      } else if (auto* resumed = std::get_if<DecodeScheduler::Resumed>(&action)) {
+        recomputed_tokens_ += resumed->tokens;
       } else {
         EXPECT_EQ(landings_.erase(std::get<DecodeScheduler::DropLanding>(action).transfer_id), 1);
       }
@@ -85,13 +92,17 @@ class DecodeSchedulerTest : public testing::Test {
       step.position = begin;
       engine_.Execute({{step}}, nullptr);
     }
-    std::optional<v1::LegToken> token;
-    if (with_token) token.emplace().set_id(Answer(prompt, 1).front());
-    Perform(scheduler_.OnLanded(id, std::move(spec.kv), token, 1000, "grpc", now_));
+    landing::Landed landed{id, std::move(spec.kv), {}, 1000, "grpc"};
+    if (with_token) landed.commit.mutable_first_token()->set_id(Answer(prompt, 1).front());
+    landed.commit.set_prefill_queue_ms(2);
+    landed.commit.set_prefill_compute_ms(5);
+    Perform(scheduler_.OnLanded(std::move(landed), now_));
   }
   // Runs one step, if there is one; `during` is called while it runs.
   bool Step(const std::function<void()>& during = [] {}) {
-    const std::optional<StepPlan> plan = scheduler_.StartStep(now_);
+    Actions actions;
+    const std::optional<StepPlan> plan = scheduler_.StartStep(now_, actions);
+    Perform(std::move(actions));
     if (!plan) return false;
     rows_.push_back(plan->rows());
     const StepResult result = engine_.Execute(*plan, nullptr);
@@ -117,14 +128,17 @@ class DecodeSchedulerTest : public testing::Test {
   }
 
   static constexpr ScriptedEngine::Options kEngine = {.kv_bytes = 1 << 19, .context_tokens = 512};
-  ScriptedEngine engine_{kEngine};
+  ScriptedEngine engine_;
   SeededRandomSource random_{1};
   DecodeScheduler scheduler_;
   absl::Time now_ = kStart;
   std::map<LegId, Leg> legs_;
   std::map<LegId, size_t> replayed_;
   std::map<TransferId, LandingSpec> landings_;
-  std::vector<uint32_t> rows_;  // of each step
+  std::vector<uint32_t> rows_;                   // of each step
+  std::map<std::string, uint32_t> preemptions_;  // by request
+  uint32_t dropped_tokens_ = 0;
+  uint32_t recomputed_tokens_ = 0;
 };
 
 TEST_F(DecodeSchedulerTest, AHandoffGoesFromReservationToTheLastToken) {
@@ -145,6 +159,8 @@ TEST_F(DecodeSchedulerTest, AHandoffGoesFromReservationToTheLastToken) {
   EXPECT_EQ(scheduler_.phase(1), "decoding");
   ASSERT_EQ(legs_[1].others.size(), 2);
   EXPECT_EQ(legs_[1].others[1].landed().kv_bytes(), 1000);
+  EXPECT_EQ(legs_[1].others[1].landed().prefill_queue_ms(), 2);
+  EXPECT_EQ(legs_[1].others[1].landed().prefill_compute_ms(), 5);
   EXPECT_EQ(legs_[1].tokens, Answer(prompt, 1));
   now_ += absl::Milliseconds(4);
   StepAll();
@@ -269,14 +285,14 @@ TEST_F(DecodeSchedulerTest, KvThatLandsForALegThatIsGoneIsGivenBack) {
   Begin(1, MakeHandoffRequest(1, prompt, 8, "p"));
   LandingSpec spec = std::move(landings_.at(Transfer(1)));
   Perform(scheduler_.OnLegClosed(1));
-  Perform(scheduler_.OnLanded(Transfer(1), std::move(spec.kv), std::nullopt, 0, "grpc", now_));
+  Perform(scheduler_.OnLanded({Transfer(1), std::move(spec.kv), {}, 0, "grpc"}, now_));
   ExpectIdle();
 }
 
 TEST_F(DecodeSchedulerTest, AFailedLandingEndsTheLegAndNamesThePeer) {
   Begin(1, MakeHandoffRequest(1, LetterPrompt(100), 8, "prefill-1"));
   landings_.clear();
-  Perform(scheduler_.OnLandingFailed(Transfer(1), absl::DataLossError("checksum")));
+  Perform(scheduler_.OnLandingFailed({Transfer(1), absl::DataLossError("checksum"), "prefill-1"}));
   EXPECT_EQ(legs_[1].closed->code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(ErrorReason(*legs_[1].closed), "HANDOFF_FAILED");
   EXPECT_EQ(GetErrorInfo(*legs_[1].closed)->metadata.at("peer"), "prefill-1");
@@ -338,6 +354,19 @@ TEST_F(DecodeSchedulerTest, AFullPoolRefusesAndTakesAgainWhenItHasRoom) {
   EXPECT_FALSE(legs_[100].closed.has_value());
 }
 
+TEST_F(DecodeSchedulerTest, ADrainHandsBackWhatRuns) {
+  const std::vector<TokenId> prompt = LetterPrompt(100);
+  Begin(1, MakeHandoffRequest(1, prompt, 8, "p"));
+  Begin(2, MakeHandoffRequest(2, prompt, 8, "p"));
+  Land(2, prompt);
+  Step([&] { Perform(scheduler_.OnHandBack(now_)); });
+  for (LegId leg : {1, 2}) {
+    EXPECT_EQ(legs_[leg].closed->code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(ErrorReason(*legs_[leg].closed), kReasonDraining);
+  }
+  ExpectIdle();
+}
+
 TEST_F(DecodeSchedulerTest, RefusesWhatItCannotServe) {
   const auto refusal = [&](const v1::DecodeRequest& request) {
     legs_.erase(9);
@@ -386,6 +415,181 @@ TEST_F(SmallDecodeSchedulerTest, AFullBatchRefusesWithATimeToRetry) {
   EXPECT_TRUE(GetRetryDelay(*legs_[5].closed).has_value());
   EXPECT_EQ(scheduler_.load().waiting, 4);
 }
+
+// Blocks for about one and a half of the longest sequences, taken in with few tokens ahead.
+class CrowdedDecodeSchedulerTest : public DecodeSchedulerTest {
+ protected:
+  static constexpr ScriptedEngine::Options kSmall = {.kv_bytes = 96 << 10, .context_tokens = 256};
+  explicit CrowdedDecodeSchedulerTest(uint32_t reserve_tokens = 8, uint32_t chunk_tokens = 64)
+      : DecodeSchedulerTest({.chunk_tokens = chunk_tokens, .reserve_tokens = reserve_tokens}, kSmall) {}
+
+  void ExpectAnswers(const std::map<LegId, std::pair<std::vector<TokenId>, uint32_t>>& requests) {
+    for (const auto& [leg, request] : requests) {
+      EXPECT_EQ(legs_[leg].tokens, Answer(request.first, request.second)) << leg;
+      EXPECT_EQ(legs_[leg].closed, absl::OkStatus());
+    }
+    EXPECT_EQ(recomputed_tokens_, dropped_tokens_);
+    ExpectIdle();
+  }
+};
+
+TEST_F(CrowdedDecodeSchedulerTest, PreemptsTheLastOneAndNobodyNoticesButByThePause) {
+  std::map<LegId, std::pair<std::vector<TokenId>, uint32_t>> requests;
+  for (uint8_t i = 1; i <= 3; ++i) {
+    requests[i] = {LetterPrompt(40, i), 120};
+    Begin(i, MakeHandoffRequest(i, requests[i].first, 120, "p"));
+    ASSERT_FALSE(legs_[i].closed) << *legs_[i].closed;
+    Land(i, requests[i].first);
+  }
+  while (preemptions_.empty()) ASSERT_TRUE(Step());
+  EXPECT_EQ(scheduler_.phase(3), "preempted");
+  EXPECT_EQ(scheduler_.load().running, 2);
+  EXPECT_EQ(scheduler_.load().waiting, 1);
+  EXPECT_EQ(scheduler_.load().waiting_tokens, 40);
+  // Those who wait go first.
+  Begin(4, MakeHandoffRequest(4, LetterPrompt(10), 1, "p"));
+  EXPECT_EQ(legs_[4].closed->code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(GetRetryDelay(*legs_[4].closed).has_value());
+  StepAll();
+  EXPECT_FALSE(preemptions_.contains("request-1"));
+  EXPECT_LE(preemptions_["request-3"], 5);  // log2(120 / 8) + 1
+  ExpectAnswers(requests);
+}
+
+TEST_F(CrowdedDecodeSchedulerTest, ThePriorityDecidesWhoGivesWay) {
+  std::map<LegId, std::pair<std::vector<TokenId>, uint32_t>> requests;
+  for (uint8_t i = 1; i <= 3; ++i) {
+    requests[i] = {LetterPrompt(40, i), 120};
+    v1::DecodeRequest request = MakeLocalRequest(i, requests[i].first, 120);
+    request.set_priority(i == 2 ? -1 : i == 3 ? 1 : 0);
+    Begin(i, request);
+  }
+  StepAll();
+  EXPECT_GE(preemptions_["request-2"], 1);
+  EXPECT_FALSE(preemptions_.contains("request-3"));
+  ExpectAnswers(requests);
+}
+
+class SlowPromptTest : public CrowdedDecodeSchedulerTest {
+ protected:
+  SlowPromptTest() : CrowdedDecodeSchedulerTest(8, /*chunk_tokens=*/2) {}
+};
+
+TEST_F(SlowPromptTest, APromptThatIsPreemptedReportsItsLogprobsOnce) {
+  std::map<LegId, std::pair<std::vector<TokenId>, uint32_t>> requests;
+  for (uint8_t i = 1; i <= 3; ++i) {
+    requests[i] = {LetterPrompt(i < 3 ? 40 : 100, i), 100};
+    v1::DecodeRequest request = MakeLocalRequest(i, requests[i].first, 100);
+    request.mutable_request()->set_prompt_logprobs(0);
+    Begin(i, request);
+    ASSERT_FALSE(legs_[i].closed) << *legs_[i].closed;
+  }
+  while (preemptions_.empty()) ASSERT_TRUE(Step());
+  EXPECT_EQ(scheduler_.phase(3), "preempted");
+  EXPECT_TRUE(legs_[3].tokens.empty());
+  StepAll();
+  EXPECT_EQ(legs_[3].first.prompt_logprobs_size(), 99);
+  ExpectAnswers(requests);
+}
+
+TEST_F(CrowdedDecodeSchedulerTest, APreemptedLegMayEndInEveryWay) {
+  const auto preempt = [&] {
+    legs_.clear();
+    preemptions_.clear();
+    for (uint8_t i = 1; i <= 3; ++i) {
+      Begin(i, MakeLocalRequest(i, LetterPrompt(40, i), 120), i == 3 ? now_ + absl::Seconds(100) : kNever);
+    }
+    while (preemptions_.empty()) ASSERT_TRUE(Step());
+    ASSERT_EQ(scheduler_.phase(3), "preempted");
+  };
+  preempt();
+  Perform(scheduler_.OnLegClosed(3));
+  StepAll();
+  ExpectIdle();
+  preempt();
+  Perform(scheduler_.OnAbort("request-3"));
+  EXPECT_EQ(legs_[3].closed->code(), absl::StatusCode::kAborted);
+  StepAll();
+  ExpectIdle();
+  preempt();
+  now_ += absl::Seconds(100);
+  Perform(scheduler_.OnTimer(now_));
+  EXPECT_EQ(legs_[3].closed->code(), absl::StatusCode::kDeadlineExceeded);
+  StepAll();
+  ExpectIdle();
+  preempt();
+  Perform(scheduler_.OnHandBack(now_));
+  EXPECT_EQ(ErrorReason(*legs_[3].closed), kReasonDraining);
+  ExpectIdle();
+}
+
+TEST_F(CrowdedDecodeSchedulerTest, ALandingGivesWayWhenNothingElseCan) {
+  const std::vector<TokenId> prompt = LetterPrompt(40, 1);
+  Begin(1, MakeLocalRequest(1, prompt, 200));
+  for (uint8_t i = 2; i <= 6; ++i) Begin(i, MakeHandoffRequest(i, LetterPrompt(40, i), 120, "p"));
+  const size_t landing = landings_.size();
+  ASSERT_GE(landing, 1);
+  for (int i = 0; i < 100; ++i) {
+    Step();
+    now_ += absl::Milliseconds(200);
+  }
+  EXPECT_LT(landings_.size(), landing);
+  size_t refused = 0;
+  for (LegId leg = 2; leg <= 6; ++leg) {
+    if (!legs_[leg].closed) continue;
+    ++refused;
+    EXPECT_EQ(legs_[leg].closed->code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_TRUE(GetRetryDelay(*legs_[leg].closed).has_value());
+  }
+  EXPECT_EQ(refused, 5 - landings_.size());
+  EXPECT_TRUE(preemptions_.empty());
+  for (LegId leg = 2; leg <= 6; ++leg) Perform(scheduler_.OnLegClosed(leg));
+  StepAll();
+  ExpectAnswers({{1, {prompt, 200}}});
+}
+
+// Any mix of prompts, lengths and priorities ends with the same answers, however few tokens are kept ahead.
+class AnyCrowdTest : public CrowdedDecodeSchedulerTest, public testing::WithParamInterface<uint32_t> {
+ protected:
+  AnyCrowdTest() : CrowdedDecodeSchedulerTest(1 + GetParam() % 40) {}
+};
+
+TEST_P(AnyCrowdTest, EndsWithTheRightAnswersAndPreemptsInBounds) {
+  SeededRandomSource random(GetParam());
+  std::map<LegId, std::pair<std::vector<TokenId>, uint32_t>> requests;
+  uint8_t next = 0;  // a refused one comes again as another
+  for (int round = 0; round < 400; ++round) {
+    if (requests.size() < 12 && random.Next() % 4 == 0) {
+      ++next;
+      const std::vector<TokenId> prompt = LetterPrompt(1 + random.Next() % 120, next);
+      const uint32_t tokens = 1 + random.Next() % 130;
+      const bool local = random.Next() % 2 == 0;
+      v1::DecodeRequest request =
+          local ? MakeLocalRequest(next, prompt, tokens) : MakeHandoffRequest(next, prompt, tokens, "p");
+      request.set_priority(static_cast<int32_t>(random.Next() % 3));
+      Begin(next, request);
+      if (!legs_[next].closed) requests[next] = {prompt, tokens};
+    }
+    for (const auto& [leg, request] : requests) {
+      if (landings_.contains(Transfer(leg)) && random.Next() % 8 == 0) Land(leg, request.first);
+    }
+    Step();
+    now_ += absl::Milliseconds(200);
+  }
+  for (const auto& [leg, request] : requests) {
+    if (landings_.contains(Transfer(leg))) Land(leg, request.first);
+    StepAll();
+  }
+  // A landing may have given way.
+  std::erase_if(requests, [&](const auto& each) {
+    return absl::IsResourceExhausted(legs_[each.first].closed.value_or(absl::OkStatus()));
+  });
+  EXPECT_GE(requests.size(), 3);
+  for (const auto& [request, preemptions] : preemptions_) EXPECT_LE(preemptions, 9) << request;
+  ExpectAnswers(requests);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, AnyCrowdTest, testing::Range(0u, 60u));
 
 }  // namespace
 }  // namespace baton

@@ -1,5 +1,6 @@
 #include "decode_service/decode_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/instance_id.h"
@@ -8,25 +9,25 @@
 namespace baton {
 namespace {
 
-DecodeSchedulerOptions OfInstance(DecodeSchedulerOptions options, const std::string& instance_id) {
+DecodeSchedulerOptions OfWorker(DecodeSchedulerOptions options, const std::string& instance_id,
+                                const std::vector<KvBackendKind>& transports) {
   options.instance_id = instance_id;
+  options.transports = NamesOf(transports);
   return options;
 }
 
 }  // namespace
 
 DecodeServer::DecodeServer(std::string instance_id, DecodeSchedulerOptions scheduler,
-                           std::vector<KvBackendKind> transports, const Parts& parts)
+                           const std::vector<KvBackendKind>& transports, const Parts& parts)
     : instance_id_(std::move(instance_id)),
       executor_("decode", parts.clock),
-      worker_(
-          {.scheduler = OfInstance(std::move(scheduler), instance_id_), .transports = std::move(transports)},
-          {.engine = parts.engine,
-           .device = parts.device,
-           .executor = &executor_,
-           .clock = parts.clock,
-           .random = parts.random,
-           .metrics = parts.metrics}),
+      worker_(OfWorker(std::move(scheduler), instance_id_, transports), transports, parts.random,
+              {.engine = parts.engine,
+               .device = parts.device,
+               .executor = &executor_,
+               .clock = parts.clock,
+               .metrics = parts.metrics}),
       rpc_(&worker_, parts.drain, parts.clock) {}
 
 DecodeServer::~DecodeServer() {
@@ -34,21 +35,19 @@ DecodeServer::~DecodeServer() {
   executor_.Stop();
 }
 
-absl::StatusOr<std::unique_ptr<DecodeServer>> DecodeServer::Start(const GrpcServerOptions& server,
-                                                                  const DecodeSchedulerOptions& scheduler,
-                                                                  const std::string& advertise,
-                                                                  std::vector<KvBackendKind> transports,
-                                                                  const Parts& parts) {
+absl::StatusOr<std::unique_ptr<DecodeServer>> DecodeServer::Start(
+    const GrpcServerOptions& server, const DecodeSchedulerOptions& scheduler, const std::string& advertise,
+    const std::vector<KvBackendKind>& transports, const Parts& parts) {
   std::unique_ptr<DecodeServer> decode(
-      new DecodeServer(InstanceId::Mint(*parts.random).text(), scheduler, std::move(transports), parts));
+      new DecodeServer(InstanceId::Mint(*parts.random).text(), scheduler, transports, parts));
   DecodeWorker* const worker = &decode->worker_;
-  worker->Start();
   WorkerControl::Worker control = {
       .role = v1::ROLE_DECODE,
       .instance_id = decode->instance_id_,
       .engine = parts.engine,
       .max_running = scheduler.max_running,
-      .transports = worker->transports(),
+      .reserve_tokens = scheduler.reserve_tokens,
+      .transports = NamesOf(transports),
       .load = [worker] { return worker->load(); },
       .abort = [worker](
                    const std::string& id,
@@ -58,7 +57,12 @@ absl::StatusOr<std::unique_ptr<DecodeServer>> DecodeServer::Start(const GrpcServ
                                                           {"baton.v1.KvTransfer", worker->land_service()}},
                                                          std::move(control), parts.drain, parts.clock));
   worker->Advertise(advertise.empty() ? decode->server_->address().ToString() : advertise);
-  decode->server_->SetServing();
+  worker->WarmUp(scheduler.min_chunk_tokens);
+  // A long step is no stall.
+  decode->server_->SetServing({.take_pulse = [worker] { return worker->TakePulse(); },
+                               .hand_back = [worker] { worker->HandBack(); },
+                               .stall_bound = std::max(parts.stall_timeout, 4 * scheduler.step_target),
+                               .metrics = parts.metrics});
   return decode;
 }
 

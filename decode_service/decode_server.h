@@ -27,13 +27,15 @@ class DecodeServer {
     RandomSource* random = nullptr;
     Metrics* metrics = nullptr;
     DrainState* drain = nullptr;
+    absl::Duration stall_timeout = absl::Seconds(2);  // a loop that stands still for longer is not healthy
   };
 
-  // Serves at once. `advertise` is the address that landings name; empty: where it listens.
+  // Listens at once; returns when the engine has warmed up and requests are taken. `advertise` is the address
+  // that landings name; empty: where it listens.
   static absl::StatusOr<std::unique_ptr<DecodeServer>> Start(const GrpcServerOptions& server,
                                                              const DecodeSchedulerOptions& scheduler,
                                                              const std::string& advertise,
-                                                             std::vector<KvBackendKind> transports,
+                                                             const std::vector<KvBackendKind>& transports,
                                                              const Parts& parts);
   // Ends every call that still runs.
   ~DecodeServer();
@@ -44,7 +46,7 @@ class DecodeServer {
 
  private:
   DecodeServer(std::string instance_id, DecodeSchedulerOptions scheduler,
-               std::vector<KvBackendKind> transports, const Parts& parts);
+               const std::vector<KvBackendKind>& transports, const Parts& parts);
 
   const std::string instance_id_;
   SerialExecutor executor_;

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <cstdio>
 #include <memory>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "common/options.h"
+#include "common/run_program.h"
 #include "common/status_macros.h"
 #include "decode_service/decode_options.h"
 #include "decode_service/decode_server.h"
@@ -17,6 +17,7 @@ namespace baton {
 namespace {
 
 absl::Status Run(const DecodeOptions& options) {
+  RETURN_IF_ERROR(CheckAdvertise(options));
   KvBackendRegistry registry;
   registry.Register(GrpcBackend());
   ASSIGN_OR_RETURN(std::vector<KvBackendKind> transports, registry.Select(options.worker.transports));
@@ -29,15 +30,16 @@ absl::Status Run(const DecodeOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
                    WorkerProcess::Start("decode", options.worker, engine));
   const std::unique_ptr<Device> device = CreateCpuDevice();
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<DecodeServer> server,
-      DecodeServer::Start(options.worker.server, scheduler, options.advertise, std::move(transports),
-                          {.engine = process->engine(),
-                           .device = device.get(),
-                           .clock = process->clock(),
-                           .random = process->random(),
-                           .metrics = process->metrics(),
-                           .drain = process->drain()}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DecodeServer> server,
+                   DecodeServer::Start(process->ServerOptions(options.worker), scheduler, options.advertise,
+                                       std::move(transports),
+                                       {.engine = process->engine(),
+                                        .device = device.get(),
+                                        .clock = process->clock(),
+                                        .random = process->random(),
+                                        .metrics = process->metrics(),
+                                        .drain = process->drain(),
+                                        .stall_timeout = options.worker.stall_timeout}));
   process->LogReady(server->address().ToString(), server->instance_id());
   server->ServeUntilDrained(options.worker.drain);
   return absl::OkStatus();
@@ -48,14 +50,6 @@ absl::Status Run(const DecodeOptions& options) {
 
 int main(int argc, char** argv) {
   baton::DecodeOptions options;
-  const absl::StatusOr<std::string> text =
-      baton::ParseOptions(baton::DecodeProgram(), baton::DescribeDecode(&options), argc, argv);
-  if (text.ok() && !text->empty()) {
-    std::fputs(text->c_str(), stdout);
-    return 0;
-  }
-  const absl::Status status = text.ok() ? baton::Run(options) : text.status();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "baton_decode: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return baton::RunProgram(baton::DecodeProgram(), baton::DescribeDecode(&options), argc, argv,
+                           [&options] { return baton::Run(options); });
 }

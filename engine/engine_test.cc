@@ -296,6 +296,7 @@ TEST(LoadEngineTest, RefusesOptionsThatMakeNoSense) {
   refused([](EngineOptions& o) { o.layer_range = 0; }, "layer_range is 0");
   refused([](EngineOptions& o) { o.context_tokens = 2049; }, "context_tokens is 2049, must be 1 to 2048");
   refused([](EngineOptions& o) { o.kernels = "mmx"; }, "kernels \"mmx\"");
+  refused([](EngineOptions& o) { o.cores.assign(o.threads + 1, 0); }, "must name one for each");
 }
 
 TEST(LoadEngineTest, SaysWhatIsMissing) {
@@ -304,6 +305,17 @@ TEST(LoadEngineTest, SaysWhatIsMissing) {
   EXPECT_EQ(LoadEngine(options).status().code(), absl::StatusCode::kNotFound);
   options = Options(Architecture::kLlama);
   options.kv_bytes = 1000;
+  EXPECT_EQ(LoadEngine(options).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(LoadEngineTest, PackedWeightsKeepToTheirLimit) {
+  EngineOptions options = Options(Architecture::kLlama);
+  auto loaded = LoadEngine(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  options.weight_bytes = (*loaded)->info().weight_bytes;
+  EXPECT_GT(options.weight_bytes, 0u);
+  EXPECT_TRUE(LoadEngine(options).ok());
+  --options.weight_bytes;
   EXPECT_EQ(LoadEngine(options).status().code(), absl::StatusCode::kResourceExhausted);
 }
 

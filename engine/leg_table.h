@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "common/error_details.h"
+#include "common/error_reasons.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "common/outgoing_stream.h"
@@ -36,7 +37,7 @@ class LegTable {
     if (it == legs_.end() || it->second.stream->Write(std::move(event))) return true;
     const absl::Status status = WithErrorInfo(
         absl::ResourceExhaustedError("the reader of this leg is too slow; its events do not fit the queue"),
-        "SLOW_READER");
+        kReasonSlowReader);
     it->second.stream->Cut(status);
     Ended(it->second.request_id, status, "");
     legs_.erase(it);

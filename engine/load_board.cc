@@ -21,6 +21,7 @@ bool LoadBoard::Publish(const WorkerLoad& load) {
   for (int state = 0; state < kBlockStates; ++state) blocks_[state]->Set(counts.by_state[state]);
   MutexLock lock(&mutex_);
   load_ = load;
+  ++turns_;
   return counts[BlockState::kDraining] == 0;
 }
 
@@ -42,6 +43,11 @@ v1::GetLoadResponse LoadBoard::Read() const {
   response.set_steps(static_cast<double>(load_.steps));
   response.set_batch_size(load_.batch_size);
   return response;
+}
+
+LoopPulse LoadBoard::pulse() const {
+  MutexLock lock(&mutex_);
+  return {.turns = turns_, .steps = load_.steps, .has_work = load_.running > 0};
 }
 
 }  // namespace baton

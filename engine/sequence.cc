@@ -15,8 +15,14 @@ Sequence::Sequence(SequenceSpec spec, uint32_t vocab_size)
   tokens_.insert(tokens_.end(), spec_.output.begin(), spec_.output.end());
 }
 
-uint32_t Sequence::ReservationTokens(const SequenceSpec& spec) {
-  return static_cast<uint32_t>(spec.prompt.size()) + spec.max_tokens;
+uint32_t Sequence::TokensAfter(uint32_t more) const {
+  return static_cast<uint32_t>(
+      std::min(uint64_t{known_tokens()} + more, uint64_t{prompt_tokens()} + spec_.max_tokens));
+}
+
+void Sequence::DropKv() {
+  kv_ = SequenceKv();
+  computed_ = 0;
 }
 
 void Sequence::Append(TokenId token) {
@@ -30,7 +36,7 @@ PlannedSequence Sequence::Planned() const {
 }
 
 SequenceStep Sequence::MakeStep(uint32_t rows, bool may_sample) {
-  const uint32_t known = static_cast<uint32_t>(tokens_.size());
+  const uint32_t known = known_tokens();
   const bool prefills = !prompt_computed();
   BATON_CHECK(rows > 0 && computed_ + rows <= (prefills ? prompt_tokens() : known));
   SequenceStep step;
@@ -42,7 +48,7 @@ SequenceStep Sequence::MakeStep(uint32_t rows, bool may_sample) {
     step.sampler = &sampler_;
     step.logprobs = spec_.logprobs;
   }
-  if (prefills) {
+  if (prefills && output_tokens() == 0) {  // with token 0 the prompt's logprobs were reported
     step.prompt_logprobs = spec_.prompt_logprobs;
     if (computed_ + rows < prompt_tokens()) step.next_token = tokens_[computed_ + rows];
   }

@@ -1,6 +1,7 @@
 #ifndef BATON_ENGINE_SEQUENCE_H_
 #define BATON_ENGINE_SEQUENCE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -33,11 +34,16 @@ class Sequence {
 
   Sequence(SequenceSpec spec, uint32_t vocab_size);
 
-  // Tokens whose KV this sequence needs room for, from its start to its last possible token.
-  static uint32_t ReservationTokens(const SequenceSpec& spec);
+  // Tokens of prompt and answer together, known by now; and once `more` have been sampled, or as many as may
+  // be.
+  uint32_t known_tokens() const { return static_cast<uint32_t>(tokens_.size()); }
+  uint32_t TokensAfter(uint32_t more) const;
 
   void TakeKv(SequenceKv kv) { kv_ = std::move(kv); }
   const SequenceKv& kv() const { return kv_; }
+  SequenceKv& mutable_kv() { return kv_; }
+  // Gives its blocks back: everything known is to be computed again, nothing sampled again.
+  void DropKv();
 
   // The prompt's KV came by a handoff.
   void OnPromptLanded() { computed_ = prompt_tokens(); }
@@ -57,7 +63,8 @@ class Sequence {
   uint32_t prompt_tokens() const { return static_cast<uint32_t>(spec_.prompt.size()); }
   uint32_t output_tokens() const { return static_cast<uint32_t>(tokens_.size()) - prompt_tokens(); }
   uint32_t computed() const { return computed_; }
-  bool prompt_computed() const { return computed_ >= prompt_tokens(); }
+  uint32_t prompt_left() const { return prompt_tokens() - std::min(computed_, prompt_tokens()); }
+  bool prompt_computed() const { return prompt_left() == 0; }
   const SequenceSpec& spec() const { return spec_; }
 
  private:

@@ -11,6 +11,7 @@ v1::GetServerInfoResponse WorkerControl::ServerInfo() const {
   info.mutable_limits()->set_block_tokens(pools.geometry().block_tokens);
   info.mutable_limits()->set_kv_capacity_tokens(static_cast<double>(pools.capacity_tokens()));
   info.mutable_limits()->set_max_running(worker_.max_running);
+  if (worker_.reserve_tokens > 0) info.mutable_limits()->set_reserve_tokens(worker_.reserve_tokens);
   info.mutable_limits()->mutable_transports()->Assign(worker_.transports.begin(), worker_.transports.end());
   return info;
 }
@@ -24,6 +25,7 @@ std::vector<v1::ModelInfo> WorkerControl::Models() const {
   model.set_context_tokens(engine.context_tokens);
   model.set_prefill_recipe(engine.prefill_recipe);
   model.set_decode_recipe(engine.decode_recipe);
+  model.set_has_chat_template(engine.has_chat_template);
   return {model};
 }
 

@@ -18,6 +18,7 @@ class WorkerControl final : public ControlProvider {
     std::string instance_id;
     const Engine* engine = nullptr;  // outlives this object
     uint32_t max_running = 0;
+    uint32_t reserve_tokens = 0;  // 0: for the whole answer
     std::vector<std::string> transports;
     std::function<v1::GetLoadResponse()> load;
     std::function<void(const std::string& request_id, std::function<void(absl::StatusOr<bool>)> done)> abort;

@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::s
   ASSIGN_OR_RETURN(const LogOptions log_options, MakeLogOptions(options));
   ASSIGN_OR_RETURN(std::unique_ptr<ProcessLog> log, ProcessLog::Start(log_options));
   std::unique_ptr<WorkerProcess> process(new WorkerProcess(role, std::move(log)));
+  ASSIGN_OR_RETURN(process->credentials_, Credentials::Create(options.credentials, process->clock()));
   ASSIGN_OR_RETURN(process->engine_, LoadEngine(engine));
   const EngineInfo& info = process->engine_->info();
   const KvPools& pools = process->engine_->kv();
@@ -30,6 +31,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::s
        {"fingerprint", info.fingerprint},
        {"seconds", info.load_seconds},
        {"weight_bytes", info.weight_bytes},
+       {"kernels", info.kernels},
+       {"recipe", info.decode_recipe},
        {"threads", engine.threads},
        {"context_tokens", info.context_tokens},
        {"kv_bytes", engine.kv_bytes},
@@ -43,6 +46,14 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::s
         {{"role", role}, {"address", process->metrics_http_->address().ToString()}});
   }
   return process;
+}
+
+GrpcServerOptions WorkerProcess::ServerOptions(const WorkerOptions& options) const {
+  GrpcServerOptions server = options.server;
+  server.port = role_ == "prefill" ? PortRole::kPrefill : PortRole::kDecode;
+  server.credentials = credentials_;
+  server.metrics = metrics_.get();
+  return server;
 }
 
 void WorkerProcess::LogReady(const std::string& address, const std::string& instance_id) const {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/credentials.h"
 #include "common/drain_state.h"
 #include "common/log.h"
 #include "common/metrics.h"
@@ -34,6 +35,9 @@ class WorkerProcess {
   Metrics* metrics() { return metrics_.get(); }
   DrainState* drain() { return &drain_; }
 
+  // `options.server` with what this process shows and believes.
+  GrpcServerOptions ServerOptions(const WorkerOptions& options) const;
+
   // The one line that says where the role is served.
   void LogReady(const std::string& address, const std::string& instance_id) const;
 
@@ -46,6 +50,7 @@ class WorkerProcess {
   SystemRandomSource random_;
   DrainState drain_;
   SignalWatcher signals_;
+  std::shared_ptr<const Credentials> credentials_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<MetricsHttp> metrics_http_;  // null: not served

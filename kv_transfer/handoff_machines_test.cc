@@ -77,7 +77,7 @@ class World {
     if (!landed_.empty()) {
       const PoolFiller landed(decode_.get(), &landed_[0].kv);
       for (uint32_t g = 0; g < wanted_.size(); ++g) ASSERT_EQ(landed.Differing(g, wanted_[g], 77), 0);
-      ASSERT_EQ(landed_[0].first_token->id(), 3);
+      ASSERT_EQ(landed_[0].commit.first_token().id(), 3);
     } else if (fault != Fault::kDrop) {
       ASSERT_EQ(failed_.size(), 1);
     }
@@ -122,9 +122,9 @@ class World {
       begin = end;
     }
     compute_.push_back([this] {
-      v1::LegToken token;
-      token.set_id(3);
-      OnSender(sender_->OnPromptDone(token, kNow));
+      v1::LandCommit commit;
+      commit.mutable_first_token()->set_id(3);
+      OnSender(sender_->OnPromptDone(commit, kNow));
     });
   }
 

@@ -29,8 +29,10 @@ class HandoffReceiver::Core {
       : options_(std::move(options)),
         executor_("kv-land", options_.clock),
         service_({.on_connected =
-                      [this](LandStreamId stream) {
-                        Post([this, stream] { return table_.OnConnected(stream, executor_.Now()); });
+                      [this](LandStreamId stream, std::string identity) {
+                        Post([this, stream, identity = std::move(identity)]() mutable {
+                          return table_.OnConnected(stream, executor_.Now(), std::move(identity));
+                        });
                       },
                   .on_message =
                       [this](LandStreamId stream, v1::LandRequest request) {

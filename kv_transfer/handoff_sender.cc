@@ -64,6 +64,7 @@ class HandoffSender::Core {
     if (!transport.ok()) return Report({.transfer_id = id, .status = transport.status()});
     KvSender::Spec spec{.transfer_id = id, .sender_instance_id = options_.instance_id};
     const std::string address = handoff.landing.address();
+    const std::string identity = handoff.landing.identity();
     spec.landing = std::move(handoff.landing);
     spec.transport = *transport;
     spec.prompt_tokens = handoff.prompt_tokens;
@@ -72,7 +73,7 @@ class HandoffSender::Core {
     if (sender.ok() && entries_.count(id) != 0)
       sender = absl::AlreadyExistsError("the transfer was started before");
     if (!sender.ok()) return Report({.transfer_id = id, .status = sender.status(), .transport = *transport});
-    entries_.emplace(id, Entry{*std::move(sender), address});
+    entries_.emplace(id, Entry{*std::move(sender), address, identity});
     WithSender(id, [this](KvSender& s) { return s.Start(executor_.Now()); });
   }
 
@@ -95,11 +96,12 @@ class HandoffSender::Core {
   struct Entry {
     std::unique_ptr<KvSender> sender;
     std::string address;
+    std::string identity;  // of the decode worker
     Executor::TimerId timer = 0;
   };
 
   void Do(const TransferId& id, Entry& entry, KvSender::SendLand& action) {
-    if (action.request.has_open()) client_.Open(id, entry.address);
+    if (action.request.has_open()) client_.Open(id, entry.address, entry.identity);
     client_.Send(id, std::move(action.request));
   }
   void Do(const TransferId& id, Entry& entry, KvSender::MovePiece& action) {
@@ -180,10 +182,10 @@ void HandoffSender::Computed(const TransferId& transfer_id, LayerRange model_lay
   });
 }
 
-void HandoffSender::PromptDone(const TransferId& transfer_id, std::optional<v1::LegToken> first_token) {
-  core_->executor().Post([transfer_id, first_token = std::move(first_token), core = core_.get()] {
+void HandoffSender::PromptDone(const TransferId& transfer_id, v1::LandCommit commit) {
+  core_->executor().Post([transfer_id, commit = std::move(commit), core = core_.get()] {
     core->WithSender(transfer_id,
-                     [&](KvSender& s) { return s.OnPromptDone(first_token, core->executor().Now()); });
+                     [&](KvSender& s) { return s.OnPromptDone(commit, core->executor().Now()); });
   });
 }
 

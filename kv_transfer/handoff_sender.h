@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "baton/v1/leg.pb.h"
+#include "baton/v1/kv_transfer.pb.h"
 #include "common/clock.h"
 #include "common/metrics.h"
 #include "common/transfer_id.h"
@@ -46,7 +45,7 @@ class HandoffSender {
   // `source` is the prompt's sequence; its pins are dropped when nothing reads the blocks any more.
   void Start(HandoffSpec spec, PinnedKv source);
   void Computed(const TransferId& transfer_id, LayerRange model_layers, TokenRange tokens);
-  void PromptDone(const TransferId& transfer_id, std::optional<v1::LegToken> first_token);
+  void PromptDone(const TransferId& transfer_id, v1::LandCommit commit);
   // Ends with CANCELLED, unless it has ended already.
   void Cancel(const TransferId& transfer_id);
 

@@ -8,6 +8,7 @@
 #include "common/grpc_channel.h"
 #include "common/metrics.h"
 #include "common/mutex.h"
+#include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
 #include "common/steady_clock.h"
 #include "grpcpp/server_builder.h"
@@ -109,7 +110,7 @@ class HandoffTest : public testing::TestWithParam<Case> {
     sender.device = device_.get();
     sender.clock = &clock_;
     sender.metrics = &metrics_;
-    sender.channels = [](const std::string& address) { return CreateChannel(address); };
+    sender.channels = [](const std::string& address, const std::string&) { return CreateChannel(address); };
     sender.on_finished = [this](HandoffResult result) { finished_.Put(std::move(result)); };
     sender_ = std::make_unique<HandoffSender>(std::move(sender));
   }
@@ -154,10 +155,11 @@ class HandoffTest : public testing::TestWithParam<Case> {
   void Step(int step) {
     if (step == 0) return sender_->Start(spec_, PinnedKv::Of(kv_));
     if (step == kSteps - 1) {
-      v1::LegToken token;
-      token.set_id(11);
-      token.set_logprob(-0.5f);
-      return sender_->PromptDone(spec_.transfer_id, token);
+      v1::LandCommit commit;
+      commit.mutable_first_token()->set_id(11);
+      commit.mutable_first_token()->set_logprob(-0.5f);
+      commit.set_prefill_compute_ms(7);
+      return sender_->PromptDone(spec_.transfer_id, commit);
     }
     const uint32_t chunk = (step - 1) / 2;  // of three
     const uint32_t half = (step - 1) % 2 * 3;
@@ -200,8 +202,9 @@ TEST_P(HandoffTest, LandsTheSameBytesAndTheFirstToken) {
     EXPECT_GT(finished->handoff, absl::ZeroDuration());
     EXPECT_EQ(landed->bytes, finished->bytes);
     EXPECT_EQ(landed->transport, GetParam().transport);
-    EXPECT_EQ(landed->first_token->id(), 11);
-    EXPECT_EQ(landed->first_token->logprob(), -0.5f);
+    EXPECT_EQ(landed->commit.first_token().id(), 11);
+    EXPECT_EQ(landed->commit.first_token().logprob(), -0.5f);
+    EXPECT_EQ(landed->commit.prefill_compute_ms(), 7);
     const PoolFiller there(decode_pools_.get(), &landed->kv);
     for (uint32_t group = 0; group < wanted_.size(); ++group) {
       EXPECT_EQ(there.Differing(group, wanted_[group], kSeed), 0);
@@ -273,7 +276,7 @@ TEST_P(HandoffTest, AnotherLayoutFailsBothSides) {
   options.pools = pools.get();
   options.device = device_.get();
   options.clock = &clock_;
-  options.channels = [](const std::string& address) { return CreateChannel(address); };
+  options.channels = [](const std::string& address, const std::string&) { return CreateChannel(address); };
   options.on_finished = [this](HandoffResult result) { finished_.Put(std::move(result)); };
   HandoffSender sender(std::move(options));
   sender.Start(spec_, PinnedKv::Of(*pools->Reserve(kPrompt)));
@@ -310,7 +313,7 @@ TEST_P(HandoffTest, APrefillWorkerThatGoesAwayFailsTheLanding) {
   const auto stream = stub->Land(&context);
   v1::LandRequest request;
   v1::LandOpen* open = request.mutable_open();
-  open->set_protocol_version(kNewestLandProtocol);
+  open->set_protocol_version(kProtocolVersion);
   open->set_transfer_id(spec_.transfer_id.ToBytes());
   open->set_ticket(spec_.landing.ticket());
   open->set_sender_instance_id("prefill");

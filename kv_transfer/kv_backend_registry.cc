@@ -8,6 +8,12 @@
 
 namespace baton {
 
+std::vector<std::string> NamesOf(const std::vector<KvBackendKind>& kinds) {
+  std::vector<std::string> names;
+  for (const KvBackendKind& kind : kinds) names.push_back(kind.name);
+  return names;
+}
+
 absl::StatusOr<std::vector<KvBackendKind>> KvBackendRegistry::Select(
     const std::vector<std::string>& names) const {
   const auto invalid = [this](const std::string& what) {

@@ -21,6 +21,9 @@ struct KvBackendKind {
   std::function<std::unique_ptr<KvReceiveBackend>(Device*)> make_receiver;
 };
 
+// In their order.
+std::vector<std::string> NamesOf(const std::vector<KvBackendKind>& kinds);
+
 // The backends that a binary was linked with: filled by main, read at start-up. Not thread-safe.
 class KvBackendRegistry {
  public:

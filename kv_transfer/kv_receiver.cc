@@ -9,6 +9,9 @@
 namespace baton {
 namespace {
 
+// Of a time that a sender reports: a day.
+constexpr double kLongestMs = 24 * 60 * 60 * 1000.0;
+
 absl::StatusOr<KvPiece> ReadPiece(const v1::Piece& piece) {
   if (!piece.has_id() || !piece.has_group() || !piece.has_layer_begin() || !piece.has_layer_end() ||
       !piece.has_token_begin() || !piece.has_token_end()) {
@@ -108,10 +111,15 @@ absl::Status KvReceiver::OnCommit(v1::LandCommit commit) {
     return absl::InvalidArgumentError(
         absl::StrCat("a commit of ", commit.kv_bytes(), " bytes, ", offered_bytes_, " were offered"));
   }
-  if (commit.has_first_token()) {
-    if (!commit.first_token().has_id()) return absl::InvalidArgumentError("a first token without an id");
-    first_token_ = std::move(*commit.mutable_first_token());
+  if (commit.has_first_token() && !commit.first_token().has_id()) {
+    return absl::InvalidArgumentError("a first token without an id");
   }
+  for (const double ms : {commit.prefill_queue_ms(), commit.prefill_compute_ms()}) {
+    if (!(ms >= 0 && ms < kLongestMs)) {
+      return absl::InvalidArgumentError(absl::StrCat("a prefill time of ", ms, " ms, at most ", kLongestMs));
+    }
+  }
+  commit_ = std::move(commit);
   committed_ = true;
   return absl::OkStatus();
 }

@@ -59,7 +59,7 @@ class KvReceiver {
   bool drained() const { return receiving_.empty(); }
   uint64_t bytes() const { return visible_bytes_; }
   const std::string& transport() const { return spec_.transport; }
-  std::optional<v1::LegToken> TakeFirstToken() { return std::move(first_token_); }
+  v1::LandCommit TakeCommit() { return std::move(commit_); }
   absl::Status CheckInvariants() const;
 
  private:
@@ -85,7 +85,7 @@ class KvReceiver {
   uint64_t visible_bytes_ = 0;
   bool committed_ = false;
   bool stopped_ = false;
-  std::optional<v1::LegToken> first_token_;
+  v1::LandCommit commit_;
 };
 
 }  // namespace baton

@@ -51,7 +51,7 @@ KvSender::KvSender(Spec spec, const KvPools* pools, PinnedKv source, std::vector
       segment_tokens_(SegmentTokens(pools->geometry().block_tokens, spec_.landing.block_tokens())),
       source_(std::move(source)),
       coalescer_(pools->geometry(), wanted,
-                 std::max(pools->geometry().block_tokens, spec_.landing.block_tokens()), PieceLimits()),
+                 std::max(pools->geometry().block_tokens, spec_.landing.block_tokens()), spec_.pieces),
       computed_(pools->geometry(), wanted),
       wanted_(std::move(wanted)) {}
 
@@ -92,7 +92,7 @@ KvSender::Actions KvSender::OnComputed(LayerRange model_layers, TokenRange token
   return actions;
 }
 
-KvSender::Actions KvSender::OnPromptDone(std::optional<v1::LegToken> first_token, absl::Time now) {
+KvSender::Actions KvSender::OnPromptDone(v1::LandCommit commit, absl::Time now) {
   Actions actions;
   if (!Running() || state_ == State::kCommitting) return actions;
   Offer(coalescer_.Flush(), now, &actions);
@@ -105,11 +105,10 @@ KvSender::Actions KvSender::OnPromptDone(std::optional<v1::LegToken> first_token
   if (!WaitsForPeer()) last_sign_ = now;
   state_ = State::kCommitting;
   prompt_done_ = now;
-  SendLand commit;
-  v1::LandCommit* message = commit.request.mutable_commit();
-  if (first_token.has_value()) *message->mutable_first_token() = *std::move(first_token);
-  message->set_kv_bytes(static_cast<double>(offered_bytes_));
-  actions.push_back(std::move(commit));
+  commit.set_kv_bytes(static_cast<double>(offered_bytes_));
+  SendLand land;
+  *land.request.mutable_commit() = std::move(commit);
+  actions.push_back(std::move(land));
   Rearm(&actions);
   return actions;
 }

@@ -53,6 +53,7 @@ class KvSender {
     absl::Time deadline;
     // The longest wait for the peer or the backend without a sign of either.
     absl::Duration stall_limit = absl::Seconds(5);
+    PieceLimits pieces;  // what is offered
   };
 
   // Actions.
@@ -88,8 +89,8 @@ class KvSender {
   // The KV of these tokens is in the pools for these layers of the model. Each (layer, token) once, in any
   // order.
   Actions OnComputed(LayerRange model_layers, TokenRange tokens, absl::Time now);
-  // All of the prompt was computed. `first_token` is absent when the request brought output along.
-  Actions OnPromptDone(std::optional<v1::LegToken> first_token, absl::Time now);
+  // All of the prompt was computed. `commit` as it goes out, but for kv_bytes.
+  Actions OnPromptDone(v1::LandCommit commit, absl::Time now);
   Actions OnReply(const v1::LandReply& reply, absl::Time now);
   // The source of the piece will not be read any more; not OK fails the transfer.
   Actions OnMoved(uint32_t piece_id, const absl::Status& status, absl::Time now);

@@ -1,5 +1,6 @@
 #include "kv_transfer/kv_sender.h"
 
+#include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -104,7 +105,7 @@ TEST_F(KvSenderTest, OpensOffersMovesCommitsAndFinishesOnce) {
   Take(sender_->Start(kStart));
   ASSERT_EQ(sent_.size(), 1);
   const v1::LandOpen& open = sent_[0].open();
-  EXPECT_EQ(open.protocol_version(), kNewestLandProtocol);
+  EXPECT_EQ(open.protocol_version(), kProtocolVersion);
   EXPECT_EQ(open.transfer_id(), spec_.transfer_id.ToBytes());
   EXPECT_EQ(open.ticket(), spec_.landing.ticket());
   EXPECT_EQ(open.sender_instance_id(), "prefill");
@@ -119,9 +120,9 @@ TEST_F(KvSenderTest, OpensOffersMovesCommitsAndFinishesOnce) {
   EXPECT_THAT(moves_, testing::ElementsAre(0));
   Take(sender_->OnComputed({2, 4}, {0, 200}, kStart));
   Take(sender_->OnComputed({0, 4}, {200, 300}, kStart));
-  v1::LegToken token;
-  token.set_id(7);
-  Take(sender_->OnPromptDone(token, At(1)));
+  v1::LandCommit done;
+  done.mutable_first_token()->set_id(7);
+  Take(sender_->OnPromptDone(done, At(1)));
   const v1::LandCommit& commit = sent_.back().commit();
   EXPECT_EQ(commit.first_token().id(), 7);
   EXPECT_EQ(commit.kv_bytes(), 300 * 4 * 512);
@@ -149,7 +150,7 @@ TEST_F(KvSenderTest, ARequestThatBroughtOutputCommitsWithoutAToken) {
   Create();
   Take(sender_->Start(kStart));
   ComputeAll();
-  Take(sender_->OnPromptDone(std::nullopt, kStart));
+  Take(sender_->OnPromptDone({}, kStart));
   EXPECT_TRUE(sent_.back().has_commit());
   EXPECT_FALSE(sent_.back().commit().has_first_token());
   Take(sender_->Cancel(kStart));
@@ -228,7 +229,7 @@ TEST_F(KvSenderTest, BreachesOfTheProtocolByThePeer) {
   EXPECT_EQ(breach([this] { Opened(), Committed(0); }), invalid) << "committed before the commit";
   EXPECT_EQ(breach([this] {
               Opened();
-              Take(sender_->OnPromptDone(std::nullopt, kStart));
+              Take(sender_->OnPromptDone({}, kStart));
               Committed(0);
             }),
             invalid)
@@ -272,7 +273,7 @@ TEST_F(KvSenderTest, WhatIsComputedTwiceOrNotAtAllIsAnInternalError) {
   Create();
   Take(sender_->Start(kStart));
   Take(sender_->OnComputed({0, 4}, {0, kPrompt - 1}, kStart));
-  Take(sender_->OnPromptDone(std::nullopt, kStart));
+  Take(sender_->OnPromptDone({}, kStart));
   EXPECT_EQ(code(), absl::StatusCode::kInternal);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "baton/v1/kv_transfer.grpc.pb.h"
@@ -143,11 +144,12 @@ LandClient::~LandClient() {
   while (!calls_.empty()) idle_.Wait(&mutex_);
 }
 
-void LandClient::Open(const TransferId& transfer_id, const std::string& address) {
+void LandClient::Open(const TransferId& transfer_id, const std::string& address,
+                      const std::string& identity) {
   std::shared_ptr<Call> call;
   {
     MutexLock lock(&mutex_);
-    call = std::make_shared<Call>(this, transfer_id, ChannelTo(address));
+    call = std::make_shared<Call>(this, transfer_id, ChannelFor(address, identity));
     if (!calls_.emplace(transfer_id, call).second) return;
   }
   call->Start(call);
@@ -179,16 +181,18 @@ std::shared_ptr<LandClient::Call> LandClient::Find(const TransferId& transfer_id
   return found == calls_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<grpc::Channel> LandClient::ChannelTo(const std::string& address) {
-  const auto found = std::find_if(channels_.begin(), channels_.end(),
-                                  [&address](const auto& entry) { return entry.first == address; });
+std::shared_ptr<grpc::Channel> LandClient::ChannelFor(const std::string& address,
+                                                      const std::string& identity) {
+  const auto found = std::find_if(channels_.begin(), channels_.end(), [&](const Connection& each) {
+    return each.address == address && each.identity == identity;
+  });
   if (found != channels_.end()) {
     channels_.splice(channels_.begin(), channels_, found);
   } else {
-    channels_.emplace_front(address, make_channel_(address));
+    channels_.push_front({address, identity, make_channel_(address, identity)});
     if (channels_.size() > kMaxChannels) channels_.pop_back();
   }
-  return channels_.front().second;
+  return channels_.front().channel;
 }
 
 void LandClient::OnDone(const TransferId& transfer_id) {

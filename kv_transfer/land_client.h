@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -19,7 +18,9 @@
 
 namespace baton {
 
-using ChannelFactory = std::function<std::shared_ptr<grpc::Channel>(const std::string& address)>;
+// A channel to the decode worker at `address`, whose certificate has `identity`; empty in plaintext.
+using ChannelFactory =
+    std::function<std::shared_ptr<grpc::Channel>(const std::string& address, const std::string& identity)>;
 
 // The sending ends of Land streams, one per transfer. Decides nothing: turns calls into writes, one in flight
 // per stream, and what gRPC reports into events. Thread-safe; no call blocks.
@@ -38,7 +39,7 @@ class LandClient final : public LandDataWriter {
   ~LandClient() override;
 
   // A transfer has one stream in its life.
-  void Open(const TransferId& transfer_id, const std::string& address);
+  void Open(const TransferId& transfer_id, const std::string& address, const std::string& identity);
   // In order; without a stream it is dropped.
   void Send(const TransferId& transfer_id, v1::LandRequest request);
   void WriteData(const TransferId& transfer_id, v1::LandData data, Written written) override;
@@ -48,9 +49,15 @@ class LandClient final : public LandDataWriter {
 
  private:
   class Call;
+  struct Connection {
+    std::string address;
+    std::string identity;
+    std::shared_ptr<grpc::Channel> channel;
+  };
 
   std::shared_ptr<Call> Find(const TransferId& transfer_id) ABSL_LOCKS_EXCLUDED(mutex_);
-  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<grpc::Channel> ChannelFor(const std::string& address, const std::string& identity)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDone(const TransferId& transfer_id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ChannelFactory make_channel_;
@@ -60,7 +67,7 @@ class LandClient final : public LandDataWriter {
   CondVar idle_;
   std::map<TransferId, std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
   // Used latest first; the oldest go when there are too many, and live on in their calls.
-  std::list<std::pair<std::string, std::shared_ptr<grpc::Channel>>> channels_ ABSL_GUARDED_BY(mutex_);
+  std::list<Connection> channels_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton

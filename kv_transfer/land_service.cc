@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/caller.h"
 #include "common/grpc_status.h"
 
 namespace baton {
@@ -92,7 +93,8 @@ class LandService::Call final : public grpc::ServerBidiReactor<v1::LandRequest, 
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;               // gRPC was told
 };
 
-grpc::ServerBidiReactor<v1::LandRequest, v1::LandReply>* LandService::Land(grpc::CallbackServerContext*) {
+grpc::ServerBidiReactor<v1::LandRequest, v1::LandReply>* LandService::Land(
+    grpc::CallbackServerContext* context) {
   std::shared_ptr<Call> call;
   LandStreamId stream = 0;
   {
@@ -101,7 +103,7 @@ grpc::ServerBidiReactor<v1::LandRequest, v1::LandReply>* LandService::Land(grpc:
     call = std::make_shared<Call>(this, stream);
     calls_.emplace(stream, call);
   }
-  events_.on_connected(stream);
+  events_.on_connected(stream, PeerIdentity(*context->auth_context()));
   call->Start();
   return call.get();
 }

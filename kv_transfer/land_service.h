@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -20,7 +21,8 @@ class LandService final : public v1::KvTransfer::CallbackService {
  public:
   // Called on threads of gRPC.
   struct Events {
-    std::function<void(LandStreamId)> on_connected;
+    // `identity`: in the peer's certificate; empty in plaintext.
+    std::function<void(LandStreamId, std::string identity)> on_connected;
     // The next message is read only after ReadNext, so that one stream never has more than one waiting.
     std::function<void(LandStreamId, v1::LandRequest)> on_message;
     // The peer has ended the stream or is gone; at most once, and not after Close.

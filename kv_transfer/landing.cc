@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/protocol_version.h"
 #include "kv_transfer/transfer_plan.h"
 
 namespace baton {
@@ -59,16 +60,16 @@ v1::Landing MakeLanding(std::string_view ticket, std::string_view decode_instanc
     range->set_token_begin(wanted[group].begin);
     range->set_token_end(wanted[group].end);
   }
-  landing.set_protocol_version(kNewestLandProtocol);
+  landing.set_protocol_version(kProtocolVersion);
   return landing;
 }
 
 absl::StatusOr<std::vector<TokenRange>> ReadLanding(const v1::Landing& landing, const KvGeometry& geometry,
                                                     uint32_t prompt_tokens) {
-  if (landing.protocol_version() < kOldestLandProtocol || landing.protocol_version() > kNewestLandProtocol) {
+  if (landing.protocol_version() < kOldestProtocolVersion || landing.protocol_version() > kProtocolVersion) {
     return absl::FailedPreconditionError(absl::StrCat("landing.protocol_version is ",
                                                       landing.protocol_version(), ", supported are ",
-                                                      kOldestLandProtocol, " to ", kNewestLandProtocol));
+                                                      kOldestProtocolVersion, " to ", kProtocolVersion));
   }
   if (landing.ticket().size() != kTicketBytes) {
     return absl::InvalidArgumentError(

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "baton/v1/leg.pb.h"
-#include "common/protocol_version.h"
 #include "common/random_source.h"
 #include "engine/kv/kv_geometry.h"
 #include "engine/kv/ranges.h"
@@ -17,10 +16,6 @@
 // The landing that decode makes, the router carries and prefill presents: how it is written and how it is
 // read. Pure.
 namespace baton {
-
-// Land speaks the versions of common/protocol_version.h.
-inline constexpr uint32_t kOldestLandProtocol = kOldestProtocolVersion;
-inline constexpr uint32_t kNewestLandProtocol = kProtocolVersion;
 
 inline constexpr size_t kTicketBytes = 16;
 

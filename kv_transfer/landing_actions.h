@@ -2,7 +2,6 @@
 #define BATON_KV_TRANSFER_LANDING_ACTIONS_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -68,7 +67,7 @@ struct CloseStream {
 struct Landed {
   TransferId transfer_id;
   SequenceKv kv;
-  std::optional<v1::LegToken> first_token;
+  v1::LandCommit commit;
   uint64_t bytes = 0;
   std::string transport;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol_version.h"
 #include "common/status_macros.h"
 #include "kv_transfer/landing.h"
 
@@ -71,7 +72,7 @@ LandingTable::Actions LandingTable::DropAll(absl::Time now) {
   return actions;
 }
 
-LandingTable::Actions LandingTable::OnConnected(LandStreamId stream, absl::Time now) {
+LandingTable::Actions LandingTable::OnConnected(LandStreamId stream, absl::Time now, std::string identity) {
   Actions actions;
   if (unopened_ >= options_.max_unopened_streams) {
     actions.push_back(landing::CloseStream{
@@ -79,7 +80,7 @@ LandingTable::Actions LandingTable::OnConnected(LandStreamId stream, absl::Time 
     return actions;
   }
   const absl::Time open_by = now + options_.open_limit;
-  if (streams_.emplace(stream, Stream{TransferId(), open_by}).second) ++unopened_;
+  if (streams_.emplace(stream, Stream{TransferId(), std::move(identity), open_by}).second) ++unopened_;
   Arm(open_by, &actions);
   return actions;
 }
@@ -144,6 +145,11 @@ void LandingTable::OnOpen(LandStreamId stream, const v1::LandOpen& open, absl::T
   if (open.sender_instance_id() != landing.spec.prefill_instance_id) {
     return Refuse(stream, absl::PermissionDeniedError("sender_instance_id: not the one expected"), actions);
   }
+  if (!landing.spec.prefill_identity.empty() &&
+      streams_.at(stream).identity != landing.spec.prefill_identity) {
+    return Refuse(stream, absl::PermissionDeniedError("the certificate is not that of the worker expected"),
+                  actions);
+  }
   // From here on the landing stands or falls with this stream.
   landing.stream = stream;
   streams_.at(stream).transfer_id = *id;
@@ -159,10 +165,10 @@ void LandingTable::OnOpen(LandStreamId stream, const v1::LandOpen& open, absl::T
 
 absl::StatusOr<KvReceiver::Spec> LandingTable::ReadOpen(LandStreamId stream, const v1::LandOpen& open,
                                                         const LandingSpec& landing) const {
-  if (open.protocol_version() < kOldestLandProtocol || open.protocol_version() > kNewestLandProtocol) {
+  if (open.protocol_version() < kOldestProtocolVersion || open.protocol_version() > kProtocolVersion) {
     return absl::FailedPreconditionError(absl::StrCat("protocol_version is ", open.protocol_version(),
-                                                      ", supported are ", kOldestLandProtocol, " to ",
-                                                      kNewestLandProtocol));
+                                                      ", supported are ", kOldestProtocolVersion, " to ",
+                                                      kProtocolVersion));
   }
   if (open.layout_id() != layout_id_) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -277,7 +283,7 @@ void LandingTable::Complete(const TransferId& transfer_id, absl::Time now, Actio
   landing::SendReply committed{.stream = landing.stream};
   committed.reply.mutable_committed();
   actions->push_back(std::move(committed));
-  landing::Landed landed{transfer_id, std::move(landing.spec.kv), landing.receiver->TakeFirstToken(),
+  landing::Landed landed{transfer_id, std::move(landing.spec.kv), landing.receiver->TakeCommit(),
                          landing.receiver->bytes(), landing.receiver->transport()};
   End(transfer_id, absl::OkStatus(), now, actions);
   actions->push_back(std::move(landed));

@@ -30,6 +30,7 @@ struct LandingSpec {
   TransferId transfer_id;
   std::string ticket;  // kTicketBytes
   std::string prefill_instance_id;
+  std::string prefill_identity;    // that its certificate must have; empty: in plaintext
   SequenceKv kv;                   // LANDING
   std::vector<TokenRange> wanted;  // [cache group], empty: nothing of that group
   absl::Time expires;
@@ -49,10 +50,10 @@ struct LandingSpec {
 //    | or LandingFailed        |
 //
 // A commit waits for the last piece to become visible. A landing belongs to the first stream that opens it
-// with the right ticket from the right instance; from then on whatever goes wrong on that stream fails the
-// landing, and what other streams do never touches it. Each Add is answered by one of Landed, LandingFailed
-// and the caller's own Drop. Ended transfers are remembered for a while (tombstones), so that late messages
-// and late opens are told apart from unknown ones.
+// with the right ticket from the right instance, whose certificate has the right identity; from then on
+// whatever goes wrong on that stream fails the landing, and what other streams do never touches it. Each Add
+// is answered by one of Landed, LandingFailed and the caller's own Drop. Ended transfers are remembered for a
+// while (tombstones), so that late messages and late opens are told apart from unknown ones.
 //
 // A state machine: no thread, socket or clock; belongs to one executor. Blocks of a landing that ended while
 // a piece was being received stay pinned until OnVisible.
@@ -92,7 +93,8 @@ class LandingTable {
   Actions Drop(const TransferId& transfer_id, absl::Time now);
   Actions DropAll(absl::Time now);
 
-  Actions OnConnected(LandStreamId stream, absl::Time now);
+  // `identity`: in the certificate of the stream's peer; empty in plaintext.
+  Actions OnConnected(LandStreamId stream, absl::Time now, std::string identity = "");
   Actions OnMessage(LandStreamId stream, v1::LandRequest request, absl::Time now);
   // The piece is in its destination and the device can see it, or (not OK) the receive has ended without it.
   Actions OnVisible(LandStreamId stream, uint32_t piece_id, const absl::Status& status, absl::Time now);
@@ -116,6 +118,7 @@ class LandingTable {
   };
   struct Stream {
     TransferId transfer_id;  // zero: not opened
+    std::string identity;    // of the peer
     absl::Time open_by;
   };
   struct Tombstone {

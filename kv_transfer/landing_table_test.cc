@@ -1,5 +1,6 @@
 #include "kv_transfer/landing_table.h"
 
+#include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -87,7 +88,7 @@ class LandingTableTest : public testing::Test {
     LandingSpec spec = Spec();
     id_ = spec.transfer_id;
     v1::LandOpen* open = open_.mutable_open();
-    open->set_protocol_version(kNewestLandProtocol);
+    open->set_protocol_version(kProtocolVersion);
     open->set_transfer_id(id_.ToBytes());
     open->set_ticket(spec.ticket);
     open->set_sender_instance_id("prefill");
@@ -206,7 +207,7 @@ TEST_F(LandingTableTest, LandsWhenCommittedAndVisibleInEitherOrder) {
     }
     ASSERT_EQ(landed_.size(), 1);
     EXPECT_EQ(landed_[0].transfer_id, id_);
-    EXPECT_EQ(landed_[0].first_token->id(), 9);
+    EXPECT_EQ(landed_[0].commit.first_token().id(), 9);
     EXPECT_EQ(landed_[0].bytes, kAllBytes);
     EXPECT_EQ(landed_[0].transport, "grpc");
     EXPECT_EQ(landed_[0].kv.groups(), 2);
@@ -292,6 +293,34 @@ TEST_F(LandingTableTest, OpensThatAreRefusedLeaveTheLandingAlone) {
   EXPECT_EQ(closed_.at(1).code(), absl::StatusCode::kCancelled);
 }
 
+TEST_F(LandingTableTest, ALandingIsForTheCertificateThatDecodeNamed) {
+  AddOne();
+  LandingSpec spec = Spec();
+  spec.transfer_id = TransferId::FromBytes(std::string(16, 'x')).value();
+  spec.prefill_identity = "spiffe://baton.local/prefill/a";
+  v1::LandRequest open = open_;
+  open.mutable_open()->set_transfer_id(spec.transfer_id.ToBytes());
+  open.mutable_open()->set_ticket(spec.ticket);
+  const TransferId id = spec.transfer_id;
+  Take(table_->Add(std::move(spec), kStart));
+  LandStreamId stream = 10;
+  for (const char* identity : {"", "spiffe://baton.local/prefill/b", "spiffe://baton.local/prefill/aa"}) {
+    Take(table_->OnConnected(++stream, kStart, identity));
+    Message(open, stream);
+    EXPECT_EQ(closed_.at(stream).code(), absl::StatusCode::kPermissionDenied) << identity;
+  }
+  EXPECT_EQ(opened_, 0);
+  Take(table_->OnConnected(++stream, kStart, "spiffe://baton.local/prefill/a"));
+  Message(open, stream);
+  EXPECT_EQ(opened_, 1);
+  // A landing of a plaintext deployment takes any.
+  Take(table_->OnConnected(++stream, kStart, "spiffe://baton.local/prefill/b"));
+  Message(open_, stream);
+  EXPECT_EQ(opened_, 2);
+  Take(table_->Drop(id, kStart));
+  Take(table_->Drop(id_, kStart));
+}
+
 TEST_F(LandingTableTest, AnOpenThatCanNeverLandFailsTheLanding) {
   const auto failure = [this](auto change) {
     failed_.clear(), closed_.clear();
@@ -306,7 +335,7 @@ TEST_F(LandingTableTest, AnOpenThatCanNeverLandFailsTheLanding) {
   EXPECT_EQ(failure([](v1::LandOpen& o) { o.set_layout_id("bf16"); }), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(failed_[0].status.message()),
               testing::AllOf(testing::HasSubstr("bf16"), testing::HasSubstr(kGeometry.LayoutId())));
-  EXPECT_EQ(failure([](v1::LandOpen& o) { o.set_protocol_version(kNewestLandProtocol + 1); }),
+  EXPECT_EQ(failure([](v1::LandOpen& o) { o.set_protocol_version(kProtocolVersion + 1); }),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(failure([](v1::LandOpen& o) { o.clear_protocol_version(); }),
             absl::StatusCode::kFailedPrecondition);

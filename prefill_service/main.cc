@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <cstdio>
 #include <memory>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "common/options.h"
+#include "common/run_program.h"
 #include "common/status_macros.h"
 #include "engine/device/device.h"
 #include "engine/worker_process.h"
@@ -27,14 +27,16 @@ absl::Status Run(const PrefillOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
                    WorkerProcess::Start("prefill", options.worker, engine));
   const std::unique_ptr<Device> device = CreateCpuDevice();
-  ASSIGN_OR_RETURN(const std::unique_ptr<PrefillServer> server,
-                   PrefillServer::Start(options.worker.server, scheduler, std::move(transports),
-                                        {.engine = process->engine(),
-                                         .device = device.get(),
-                                         .clock = process->clock(),
-                                         .random = process->random(),
-                                         .metrics = process->metrics(),
-                                         .drain = process->drain()}));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<PrefillServer> server,
+      PrefillServer::Start(process->ServerOptions(options.worker), scheduler, std::move(transports),
+                           {.engine = process->engine(),
+                            .device = device.get(),
+                            .clock = process->clock(),
+                            .random = process->random(),
+                            .metrics = process->metrics(),
+                            .drain = process->drain(),
+                            .stall_timeout = options.worker.stall_timeout}));
   process->LogReady(server->address().ToString(), server->instance_id());
   server->ServeUntilDrained(options.worker.drain);
   return absl::OkStatus();
@@ -45,14 +47,6 @@ absl::Status Run(const PrefillOptions& options) {
 
 int main(int argc, char** argv) {
   baton::PrefillOptions options;
-  const absl::StatusOr<std::string> text =
-      baton::ParseOptions(baton::PrefillProgram(), baton::DescribePrefill(&options), argc, argv);
-  if (text.ok() && !text->empty()) {
-    std::fputs(text->c_str(), stdout);
-    return 0;
-  }
-  const absl::Status status = text.ok() ? baton::Run(options) : text.status();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "baton_prefill: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return baton::RunProgram(baton::PrefillProgram(), baton::DescribePrefill(&options), argc, argv,
+                           [&options] { return baton::Run(options); });
 }

@@ -2,23 +2,20 @@
 #define BATON_PREFILL_SERVICE_PREFILL_SCHEDULER_H_
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "baton/v1/kv_transfer.pb.h"
 #include "baton/v1/prefill.pb.h"
 #include "common/transfer_id.h"
 #include "engine/engine.h"
 #include "engine/job.h"
-#include "engine/planner.h"
-#include "engine/sequence.h"
+#include "engine/job_table.h"
 #include "kv_transfer/handoff.h"
 #include "kv_transfer/pinned_kv.h"
 
@@ -51,14 +48,10 @@ struct PrefillSchedulerOptions {
 // came first.
 class PrefillScheduler {
  public:
-  struct SendEvent {
-    LegId leg;
-    v1::PrefillEvent event;
-  };
-  struct CloseLeg {
-    LegId leg;
-    absl::Status status;
-  };
+  using Request = v1::PrefillRequest;
+  using Event = v1::PrefillEvent;
+  using SendEvent = SendToLeg<Event>;
+  using CloseLeg = baton::CloseLeg;
   struct StartHandoff {
     HandoffSpec spec;
     PinnedKv source;
@@ -71,7 +64,7 @@ class PrefillScheduler {
   };
   struct HandoffPromptDone {
     TransferId transfer_id;
-    std::optional<v1::LegToken> first_token;
+    v1::LandCommit commit;
   };
   struct CancelHandoff {
     TransferId transfer_id;
@@ -90,10 +83,13 @@ class PrefillScheduler {
   Actions OnLegClosed(LegId leg);
   // Ends this request's jobs with ABORTED. No actions when there is none.
   Actions OnAbort(const std::string& request_id);
+  // Ends jobs with UNAVAILABLE, reason DRAINING: the router moves them. Those that are only pushing have a
+  // little time more.
+  Actions OnHandBack(absl::Time now);
   Actions OnHandoffFinished(const HandoffResult& result);
 
   // What a step took before the first request: bounds the first real one.
-  void OnWarmUp(uint32_t rows, absl::Duration took) { budget_.OnStep(rows, took); }
+  void OnWarmUp(uint32_t rows, absl::Duration took) { jobs_.OnStepTime(rows, took); }
 
   // Begins the next step when there is one to take and none runs; its plan is valid until OnStepDone.
   std::optional<StepPlan> StartStep(absl::Time now, Actions& actions);
@@ -113,26 +109,21 @@ class PrefillScheduler {
 
  private:
   enum class State { kQueued, kComputing, kPushing };
-  struct Job;
+  struct PrefillJob;
 
-  Job* FindByTransfer(const TransferId& id);
+  static Actions Refuse(LegId leg, absl::Status status);
+  std::vector<PrefillJob*> InState(State state) const;
   void Admit(absl::Time now, Actions& actions);
-  void FinishPrompt(Job& job, const SequenceResult& result, absl::Time now, Actions& actions);
+  void FinishPrompt(PrefillJob& job, const SequenceResult& result, absl::Time now, Actions& actions);
   // Gives back what the job holds and forgets it, at once or with the step that it is part of.
-  void End(Job& job, Actions& actions);
-  void Close(Job& job, absl::Status status, Actions& actions);
+  void End(PrefillJob& job, Actions& actions);
+  void Close(PrefillJob& job, absl::Status status, Actions& actions);
 
   const PrefillSchedulerOptions options_;
   const EngineInfo* const info_;
   KvPools* const pools_;
-  ChunkBudget budget_;
-  std::map<LegId, std::unique_ptr<Job>> jobs_;  // in the order of arrival
-  std::unordered_map<TransferId, LegId> by_transfer_;
-  std::vector<Job*> step_;  // in the order of the running plan; empty: no step runs
-  absl::Time step_started_;
-  uint32_t batch_size_ = 0;
-  uint64_t steps_ = 0;
-  absl::Time next_progress_ = absl::InfiniteFuture();
+  JobTable<PrefillJob> jobs_;
+  absl::Time hand_back_at_ = absl::InfiniteFuture();
 };
 
 }  // namespace baton

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/error_details.h"
+#include "common/error_reasons.h"
 #include "gtest/gtest.h"
 #include "tests/support/leg_requests.h"
 #include "tests/support/scripted_engine.h"
@@ -114,7 +115,9 @@ TEST_F(PrefillSchedulerTest, APromptGoesFromItsRequestToItsLastByte) {
     EXPECT_EQ(FirstTokens(actions)[0]->queue_ms(), 0);
     EXPECT_EQ(FirstTokens(actions)[0]->compute_ms(), 30);
     ASSERT_EQ(All<PrefillScheduler::HandoffPromptDone>(actions).size(), 1);
-    EXPECT_EQ(All<PrefillScheduler::HandoffPromptDone>(actions)[0]->first_token->id(), Expected(prompt));
+    EXPECT_EQ(All<PrefillScheduler::HandoffPromptDone>(actions)[0]->commit.first_token().id(),
+              Expected(prompt));
+    EXPECT_EQ(All<PrefillScheduler::HandoffPromptDone>(actions)[0]->commit.prefill_compute_ms(), 30);
     EXPECT_EQ(scheduler_.phase(1), "pushing");
   }
   const Actions actions =
@@ -153,7 +156,7 @@ TEST_F(PrefillSchedulerTest, ARequestWithOutputSamplesNothing) {
   ASSERT_EQ(FirstTokens(actions).size(), 1);
   EXPECT_FALSE(FirstTokens(actions)[0]->has_token());
   ASSERT_EQ(All<PrefillScheduler::HandoffPromptDone>(actions).size(), 1);
-  EXPECT_FALSE(All<PrefillScheduler::HandoffPromptDone>(actions)[0]->first_token.has_value());
+  EXPECT_FALSE(All<PrefillScheduler::HandoffPromptDone>(actions)[0]->commit.has_first_token());
 }
 
 TEST_F(PrefillSchedulerTest, AShortPromptOvertakesALongOne) {
@@ -249,6 +252,30 @@ TEST_F(PrefillSchedulerTest, EveryOpenLegHearsTheStepCount) {
     EXPECT_EQ(progress.steps(), 2);
     EXPECT_EQ(progress.computed_tokens(), 100);
   }
+}
+
+TEST_F(PrefillSchedulerTest, ADrainHandsBackPromptsButLetsAHandoffComplete) {
+  Begin(1, MakePrefillRequest(1, LetterPrompt(20)));
+  Begin(2, MakePrefillRequest(2, LetterPrompt(20)));
+  StepAll();
+  Begin(3, MakePrefillRequest(3, LetterPrompt(20)));
+  const auto ended = [](const Actions& actions) {
+    std::vector<LegId> legs;
+    for (const auto* close : All<PrefillScheduler::CloseLeg>(actions)) {
+      EXPECT_EQ(close->status.code(), absl::StatusCode::kUnavailable);
+      EXPECT_EQ(ErrorReason(close->status), kReasonDraining);
+      legs.push_back(close->leg);
+    }
+    return legs;
+  };
+  EXPECT_EQ(ended(scheduler_.OnHandBack(now_)), std::vector<LegId>{3});
+  const Actions done = scheduler_.OnHandoffFinished({Transfer(1), absl::OkStatus()});
+  EXPECT_TRUE(All<PrefillScheduler::CloseLeg>(done).at(0)->status.ok());
+  // The other one has half a second.
+  EXPECT_TRUE(ended(scheduler_.OnTimer(now_ + absl::Milliseconds(499))).empty());
+  EXPECT_LE(scheduler_.next_timer(), now_ + absl::Milliseconds(750));
+  EXPECT_EQ(ended(scheduler_.OnTimer(now_ + absl::Milliseconds(500))), std::vector<LegId>{2});
+  ExpectIdle();
 }
 
 TEST_F(PrefillSchedulerTest, AbortsByRequestId) {

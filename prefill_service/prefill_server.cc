@@ -1,5 +1,6 @@
 #include "prefill_service/prefill_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/grpc_channel.h"
@@ -9,22 +10,25 @@
 namespace baton {
 namespace {
 
-std::vector<std::string> NamesOf(const std::vector<KvBackendKind>& kinds) {
-  std::vector<std::string> names;
-  for (const KvBackendKind& kind : kinds) names.push_back(kind.name);
-  return names;
+// Channels to the decode workers that landings name.
+ChannelFactory DecodeChannels(std::shared_ptr<const Credentials> credentials) {
+  return [credentials = std::move(credentials)](const std::string& address, const std::string& identity) {
+    if (credentials == nullptr) return CreateChannel(address);
+    return ChannelTo(address, credentials->ForPeer(CallerRole::kDecode, identity));
+  };
 }
 
 }  // namespace
 
 PrefillServer::PrefillServer(std::string instance_id, const PrefillSchedulerOptions& scheduler,
-                             std::vector<KvBackendKind> transports, const Parts& parts)
+                             std::vector<KvBackendKind> transports,
+                             std::shared_ptr<const Credentials> credentials, const Parts& parts)
     : instance_id_(std::move(instance_id)),
       executor_("prefill", parts.clock),
       worker_({.scheduler = scheduler,
                .instance_id = instance_id_,
                .transports = std::move(transports),
-               .channels = [](const std::string& address) { return CreateChannel(address); }},
+               .channels = DecodeChannels(std::move(credentials))},
               {.engine = parts.engine,
                .device = parts.device,
                .executor = &executor_,
@@ -47,9 +51,8 @@ absl::StatusOr<std::unique_ptr<PrefillServer>> PrefillServer::Start(const GrpcSe
                                    .max_running = scheduler.max_running,
                                    .transports = NamesOf(transports)};
   std::unique_ptr<PrefillServer> prefill(
-      new PrefillServer(control.instance_id, scheduler, std::move(transports), parts));
+      new PrefillServer(control.instance_id, scheduler, std::move(transports), server.credentials, parts));
   PrefillWorker* const worker = &prefill->worker_;
-  worker->Start();
   control.load = [worker] { return worker->load(); };
   control.abort = [worker](const std::string& id, std::function<void(absl::StatusOr<bool>)> done) {
     worker->Abort(id, std::move(done));
@@ -57,7 +60,12 @@ absl::StatusOr<std::unique_ptr<PrefillServer>> PrefillServer::Start(const GrpcSe
   ASSIGN_OR_RETURN(prefill->server_,
                    WorkerServer::Listen(server, {{"baton.v1.PrefillWorker", &prefill->rpc_}},
                                         std::move(control), parts.drain, parts.clock));
-  prefill->server_->SetServing();
+  worker->WarmUp(scheduler.min_chunk_tokens);
+  // A long step is no stall.
+  prefill->server_->SetServing({.take_pulse = [worker] { return worker->TakePulse(); },
+                                .hand_back = [worker] { worker->HandBack(); },
+                                .stall_bound = std::max(parts.stall_timeout, 4 * scheduler.step_target),
+                                .metrics = parts.metrics});
   return prefill;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/credentials.h"
 #include "common/drain_state.h"
 #include "common/grpc_server.h"
 #include "common/random_source.h"
@@ -27,9 +28,10 @@ class PrefillServer {
     RandomSource* random = nullptr;
     Metrics* metrics = nullptr;
     DrainState* drain = nullptr;
+    absl::Duration stall_timeout = absl::Seconds(2);  // a loop that stands still for longer is not healthy
   };
 
-  // Serves at once.
+  // Listens at once; returns when the engine has warmed up and requests are taken.
   static absl::StatusOr<std::unique_ptr<PrefillServer>> Start(const GrpcServerOptions& server,
                                                               const PrefillSchedulerOptions& scheduler,
                                                               std::vector<KvBackendKind> transports,
@@ -43,7 +45,8 @@ class PrefillServer {
 
  private:
   PrefillServer(std::string instance_id, const PrefillSchedulerOptions& scheduler,
-                std::vector<KvBackendKind> transports, const Parts& parts);
+                std::vector<KvBackendKind> transports, std::shared_ptr<const Credentials> credentials,
+                const Parts& parts);
 
   const std::string instance_id_;
   SerialExecutor executor_;
