@@ -15,6 +15,8 @@ namespace baton {
 // One client call, read and checked: everything the router needs to serve it.
 struct CallSpec {
   std::string request_id;
+  std::string tenant;  // whose share of the queue it takes; empty: nobody's in particular
+  int32_t priority = 0;
   std::vector<TokenId> prompt;  // never empty
   v1::Sampling sampling;        // its seed is set
   uint32_t max_tokens = 1;

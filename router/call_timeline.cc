@@ -3,11 +3,34 @@
 #include <algorithm>
 
 namespace baton {
+namespace {
+
+double Milliseconds(absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); }
+
+// A whole that is divided into parts: none is more than what the ones before it have left.
+class Whole {
+ public:
+  explicit Whole(absl::Duration whole) : left_(Milliseconds(whole)) {}
+  double Take(double part) {
+    const double taken = std::clamp(part, 0.0, left_);
+    left_ -= taken;
+    return taken;
+  }
+  double left() const { return left_; }
+
+ private:
+  double left_;
+};
+
+}  // namespace
 
 void CallTimeline::OnAttempt(const Pair& pair, const std::string& prefill_instance,
                              const std::string& decode_instance, absl::Time now) {
   if (tokens_ == 0) queued_ += now - queued_since_;
-  attempt_since_ = now;
+  if (first_attempt_ == attempts_) of_first_ = current_;
+  if (second_attempt_ == attempts_) of_second_ = current_;
+  current_ = Heard();
+  attempt_since_ = current_.ready = now;
   ++attempts_;
   pair_ = pair;
   prefill_instance_ = prefill_instance;
@@ -15,39 +38,41 @@ void CallTimeline::OnAttempt(const Pair& pair, const std::string& prefill_instan
 }
 
 void CallTimeline::OnAttemptLost(absl::Time now) {
-  if (tokens_ > 0) return;
-  lost_ += now - attempt_since_;
-  reservation_ms_.reset();
+  if (tokens_ == 0) lost_ += now - attempt_since_;
 }
 
-void CallTimeline::OnReserved(const v1::Reserved& reserved) {
-  if (tokens_ == 0) reservation_ms_ = reserved.reserve_ms();
+void CallTimeline::OnReserved(const v1::Reserved& reserved, absl::Time now) {
+  current_.reservation_ms = reserved.reserve_ms();
+  current_.ready = now;
 }
 
-void CallTimeline::OnFirstToken(const v1::FirstToken& first) {
-  if (tokens_ > 0) return;
-  prefill_queue_ms_ = first.queue_ms();
-  prefill_compute_ms_ = first.compute_ms();
-  cached_tokens_ = first.cached_tokens();
+void CallTimeline::OnFirstToken(const v1::FirstToken& first, absl::Time now) {
+  current_.prefill_queue_ms = first.queue_ms();
+  current_.prefill_compute_ms = first.compute_ms();
+  current_.cached_tokens = first.cached_tokens();
+  current_.prompt_computed = now;
 }
 
-void CallTimeline::OnPrefillDone(const v1::PrefillDone& done) {
-  if (tokens_ == 0 || attempts_ == first_token_attempt_) handoff_ms_ = done.handoff_ms();
-}
+void CallTimeline::OnPrefillDone(const v1::PrefillDone& done) { current_.handoff_ms = done.handoff_ms(); }
 
-void CallTimeline::OnLanded(const v1::Landed& landed) {
+void CallTimeline::OnLanded(const v1::Landed& landed, absl::Time now) {
   kv_bytes_ += landed.kv_bytes();
   transport_ = landed.transport();
+  current_.landed = current_.ready = now;
+  if (landed.has_prefill_compute_ms() && !current_.prefill_compute_ms) {
+    current_.prefill_queue_ms = landed.prefill_queue_ms();
+    current_.prefill_compute_ms = landed.prefill_compute_ms();
+  }
 }
 
 void CallTimeline::OnTokens(const v1::Tokens& tokens) {
-  if (tokens_ == 0 && tokens.has_prefill_compute_ms()) {
-    prefill_queue_ms_ = tokens.prefill_queue_ms();
-    prefill_compute_ms_ = tokens.prefill_compute_ms();
+  if (tokens.has_prefill_compute_ms()) {
+    current_.prefill_queue_ms = tokens.prefill_queue_ms();
+    current_.prefill_compute_ms = tokens.prefill_compute_ms();
   }
-  if (tokens_ <= 1 && tokens.has_decode_queue_ms()) {
-    decode_queue_ms_ = tokens.decode_queue_ms();
-    first_step_ms_ = tokens.step_ms();
+  if (tokens.has_decode_queue_ms() && !current_.decode_queue_ms) {
+    current_.decode_queue_ms = tokens.decode_queue_ms();
+    current_.first_step_ms = tokens.step_ms();
   }
 }
 
@@ -57,21 +82,53 @@ std::optional<absl::Duration> CallTimeline::OnToken(absl::Time now) {
   last_token_ = now;
   if (tokens_ == 1) {
     first_token_ = now;
-    first_token_attempt_ = attempts_;
+    first_attempt_ = attempts_;
     return std::nullopt;
   }
-  if (tokens_ == 2) second_token_ = now;
+  if (tokens_ == 2) {
+    second_token_ = now;
+    second_attempt_ = attempts_;
+  }
   return now - before;
+}
+
+void CallTimeline::ReportFirstToken(v1::Timings& timings) const {
+  const Heard& heard = OfFirst();
+  timings.set_ttft_ms(Milliseconds(first_token_ - arrival_));
+  Whole ttft(first_token_ - arrival_);
+  timings.set_tokenize_ms(ttft.Take(Milliseconds(tokenize_)));
+  timings.set_router_queue_ms(ttft.Take(Milliseconds(queued_)));
+  timings.set_lost_attempts_ms(ttft.Take(Milliseconds(lost_)));
+  timings.set_reservation_ms(ttft.Take(heard.reservation_ms.value_or(0)));
+  timings.set_prefill_queue_ms(ttft.Take(heard.prefill_queue_ms.value_or(0)));
+  timings.set_prefill_compute_ms(ttft.Take(heard.prefill_compute_ms.value_or(0)));
+  timings.set_network_ms(ttft.left());
+}
+
+void CallTimeline::ReportFirstGap(v1::Timings& timings) const {
+  const Heard& heard = OfSecond();
+  Whole gap(second_token_ - first_token_);
+  timings.set_decode_queue_ms(gap.Take(heard.decode_queue_ms.value_or(0)));
+  timings.set_first_step_ms(gap.Take(heard.first_step_ms.value_or(0)));
+  if (second_attempt_ != first_attempt_) {
+    timings.set_first_gap_lost_ms(gap.Take(Milliseconds(heard.ready - first_token_)));
+  } else if (heard.landed) {
+    // The answer may end before prefill's word arrives. What the router heard of both ends is then the
+    // measure; token 0 that came with the KV waited for nothing.
+    const absl::Time computed = std::min(heard.prompt_computed.value_or(*heard.landed), *heard.landed);
+    timings.set_handoff_ms(gap.Take(heard.handoff_ms.value_or(Milliseconds(*heard.landed - computed))));
+  }
+  timings.set_first_gap_network_ms(gap.left());
 }
 
 v1::Timings CallTimeline::Report(absl::Time now) const {
   v1::Timings timings;
-  const auto ms = [](absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); };
-  timings.set_e2e_ms(ms((tokens_ > 0 ? last_token_ : now) - arrival_));
-  timings.set_tokenize_ms(ms(tokenize_));
-  timings.set_router_queue_ms(ms(queued_));
-  timings.set_lost_attempts_ms(ms(lost_));
+  timings.set_e2e_ms(Milliseconds((tokens_ > 0 ? last_token_ : now) - arrival_));
+  timings.set_tokenize_ms(Milliseconds(tokenize_));
+  timings.set_router_queue_ms(Milliseconds(queued_));
+  timings.set_lost_attempts_ms(Milliseconds(lost_));
   timings.set_recoveries(attempts_ > 0 ? attempts_ - 1 : 0);
+  if (recipe_changes_ > 0) timings.set_recipe_changes(recipe_changes_);
   if (attempts_ > 0) {
     timings.set_path(pair_.path);
     timings.set_path_reason(pair_.path_reason);
@@ -83,24 +140,10 @@ v1::Timings CallTimeline::Report(absl::Time now) const {
     timings.set_transport(transport_);
   }
   if (tokens_ == 0) return timings;
-
-  timings.set_reservation_ms(reservation_ms_.value_or(0));
-  timings.set_prefill_queue_ms(prefill_queue_ms_.value_or(0));
-  timings.set_prefill_compute_ms(prefill_compute_ms_.value_or(0));
-  timings.set_ttft_ms(ms(first_token_ - arrival_));
-  timings.set_network_ms(std::max(0.0, timings.ttft_ms() - timings.tokenize_ms() - timings.router_queue_ms() -
-                                           timings.reservation_ms() - timings.prefill_queue_ms() -
-                                           timings.prefill_compute_ms() - timings.lost_attempts_ms()));
+  ReportFirstToken(timings);
   if (tokens_ < 2) return timings;
-
-  timings.set_tpot_ms(ms(last_token_ - first_token_) / (tokens_ - 1));
-  if (handoff_ms_) timings.set_handoff_ms(*handoff_ms_);
-  if (decode_queue_ms_) {
-    timings.set_decode_queue_ms(*decode_queue_ms_);
-    timings.set_first_step_ms(*first_step_ms_);
-    timings.set_first_gap_network_ms(std::max(0.0, ms(second_token_ - first_token_) - timings.handoff_ms() -
-                                                       timings.decode_queue_ms() - timings.first_step_ms()));
-  }
+  timings.set_tpot_ms(Milliseconds(last_token_ - first_token_) / (tokens_ - 1));
+  ReportFirstGap(timings);
   return timings;
 }
 

@@ -11,7 +11,10 @@
 namespace baton {
 namespace {
 
-const google::protobuf::RepeatedPtrField<v1::LegToken> kNoPromptLogprobs;
+const CallAnswer::PromptLogprobs kNoPromptLogprobs;
+
+// A leg that ends with DEADLINE_EXCEEDED this close to the call's deadline has met the call's own.
+constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -24,7 +27,10 @@ GenerateCall::GenerateCall(CallId id, CallSpec spec, const GenerateCallOptions* 
       tokenizer_(tokenizer),
       registry_(registry),
       random_(random),
-      text_(tokenizer, spec_.skip_special_tokens, spec_.stop_strings, spec_.include_stop),
+      prefill_(&options->leg),
+      decode_(&options->leg),
+      losses_(&options->losses),
+      answer_(&spec_, tokenizer),
       timeline_(spec_.arrival, spec_.tokenize) {
   Enqueue(now, now);
 }
@@ -40,37 +46,57 @@ const char* GenerateCall::PhaseName(State state) {
   return kNames[static_cast<int>(state)];
 }
 
-PairRequest GenerateCall::pair_request() const {
-  const uint32_t prompt = static_cast<uint32_t>(spec_.prompt.size());
-  PairRequest request{prompt, prompt + spec_.max_tokens, suspects_, suspect_pairs_};
-  if (!refused_by_.empty()) request.suspects.push_back(refused_by_);
+PairRequest GenerateCall::pair_request(absl::Time now) const {
+  PairRequest request;
+  request.prompt_tokens = static_cast<uint32_t>(spec_.prompt.size());
+  request.total_tokens = request.prompt_tokens + spec_.max_tokens;
+  losses_.Avoid(request);
+  for (auto& pair : registry_->SuspectPairs(now)) request.suspect_pairs.push_back(std::move(pair));
+  request.fingerprint = fingerprint_;
+  request.prefill_recipe = prefill_recipe_;
+  request.decode_recipe = decode_recipe_;
   return request;
 }
 
 void GenerateCall::OnPair(const Pair& pair, absl::Time now, RouterActions& actions) {
-  BATON_CHECK(state_ == State::kQueued && !attempt_.prefill.open && !attempt_.decode.open);
-  const uint32_t number = attempt_.transfer_id == TransferId() ? 0 : attempt_.number + 1;
-  attempt_ = Attempt();
-  attempt_.number = number;
-  attempt_.transfer_id = TransferId::Mint(*random_);
-  attempt_.started_with_tokens = has_tokens();
-  attempt_.decode.worker = pair.decode;
-  attempt_.decode.instance_id = registry_->InstanceOf(pair.decode);
-  attempt_.decode.assignment = registry_->Assign(pair.decode, spec_.prompt.size() + spec_.max_tokens);
-  if (!pair.prefill.empty()) {
-    attempt_.prefill.worker = pair.prefill;
-    attempt_.prefill.instance_id = registry_->InstanceOf(pair.prefill);
-    attempt_.prefill.assignment = registry_->Assign(pair.prefill, spec_.prompt.size());
+  BATON_CHECK(queued() && !prefill_.open() && !decode_.open());
+  if (std::exchange(had_pair_, true)) ++attempt_;
+  transfer_id_ = TransferId::Mint(*random_);
+  pair_ = pair;
+  landed_ = false;
+  resumes_ = has_tokens();
+  losses_.OnRetryPaid();
+  const uint64_t prompt = spec_.prompt.size();
+  decode_.Assign(pair.decode, registry_->InstanceOf(pair.decode),
+                 registry_->Assign(pair.decode, prompt + spec_.max_tokens, 0));
+  if (pair.prefill.empty()) {
+    prefill_.Assign("", "", Assignment());
+  } else {
+    prefill_.Assign(pair.prefill, registry_->InstanceOf(pair.prefill),
+                    registry_->Assign(pair.prefill, prompt, pair.depth_tokens));
+    registry_->OnHandoffTried(pair.prefill, pair.decode, now);
   }
-  timeline_.OnAttempt(pair, attempt_.prefill.instance_id, attempt_.decode.instance_id, now);
+  timeline_.OnAttempt(pair, prefill_.instance_id(), decode_.instance_id(), now);
+  if (resumes_ && (pair.prefill_recipe != prefill_recipe_ || pair.decode_recipe != decode_recipe_)) {
+    timeline_.OnRecipeChange();
+  }
   state_ = State::kReserving;
   OpenDecode(now, actions);
+}
+
+v1::Attempt GenerateCall::MakeAttempt(const CallLeg& leg) const {
+  v1::Attempt attempt;
+  attempt.set_request_id(spec_.request_id);
+  attempt.set_transfer_id(transfer_id_.ToBytes());
+  attempt.set_number(attempt_);
+  attempt.set_instance_id(leg.instance_id());
+  return attempt;
 }
 
 v1::TokenRequest GenerateCall::MakeTokenRequest() const {
   v1::TokenRequest request;
   request.mutable_prompt()->Assign(spec_.prompt.begin(), spec_.prompt.end());
-  request.mutable_output()->Assign(accepted_.begin(), accepted_.end());
+  request.mutable_output()->Assign(answer_.tokens().begin(), answer_.tokens().end());
   *request.mutable_sampling() = spec_.sampling;
   request.set_max_tokens(spec_.max_tokens);
   request.set_min_tokens(spec_.min_tokens);
@@ -82,40 +108,41 @@ v1::TokenRequest GenerateCall::MakeTokenRequest() const {
 }
 
 void GenerateCall::OpenDecode(absl::Time now, RouterActions& actions) {
-  OpenDecodeLeg open{{id_, attempt_.number, Leg::kDecode}, attempt_.decode.worker, {}, spec_.deadline};
-  v1::Attempt& attempt = *open.request.mutable_attempt();
-  attempt.set_request_id(spec_.request_id);
-  attempt.set_transfer_id(attempt_.transfer_id.ToBytes());
-  attempt.set_number(attempt_.number);
+  OpenDecodeLeg open{{id_, attempt_, Leg::kDecode}, decode_.worker(), {}, spec_.deadline};
+  *open.request.mutable_attempt() = MakeAttempt(decode_);
   *open.request.mutable_request() = MakeTokenRequest();
-  if (attempt_.prefill.worker.empty()) {
-    open.request.mutable_local();
+  open.request.set_priority(spec_.priority);
+  if (prefill_.assigned()) {
+    v1::Handoff& handoff = *open.request.mutable_handoff();
+    handoff.set_prefill_instance_id(prefill_.instance_id());
+    const std::string identity = registry_->IdentityOf(prefill_.worker());
+    if (!identity.empty()) handoff.set_prefill_identity(identity);
   } else {
-    open.request.mutable_handoff()->set_prefill_instance_id(attempt_.prefill.instance_id);
+    open.request.mutable_local();
   }
-  attempt_.decode.open = true;
-  attempt_.decode.heard = now;
+  decode_.Open(CallLeg::Phase::kReserving, now);
   actions.push_back(std::move(open));
 }
 
 void GenerateCall::OpenPrefill(const v1::Landing& landing, absl::Time now, RouterActions& actions) {
-  OpenPrefillLeg open{{id_, attempt_.number, Leg::kPrefill}, attempt_.prefill.worker, {}, spec_.deadline};
-  v1::Attempt& attempt = *open.request.mutable_attempt();
-  attempt.set_request_id(spec_.request_id);
-  attempt.set_transfer_id(attempt_.transfer_id.ToBytes());
-  attempt.set_number(attempt_.number);
+  OpenPrefillLeg open{{id_, attempt_, Leg::kPrefill}, prefill_.worker(), {}, spec_.deadline};
+  *open.request.mutable_attempt() = MakeAttempt(prefill_);
   *open.request.mutable_request() = MakeTokenRequest();
   *open.request.mutable_landing() = landing;
-  attempt_.prefill.open = true;
-  attempt_.prefill.heard = now;
+  const std::string identity = registry_->IdentityOf(decode_.worker());
+  if (!identity.empty()) open.request.mutable_landing()->set_identity(identity);
+  prefill_.Open(CallLeg::Phase::kComputing, now);
   actions.push_back(std::move(open));
 }
 
 void GenerateCall::OnPrefillEvent(uint32_t attempt, const v1::PrefillEvent& event, absl::Time now,
                                   RouterActions& actions) {
-  if (ended() || queued() || attempt != attempt_.number || !attempt_.prefill.open) return;
-  attempt_.prefill.heard = now;
+  if (!OfThisAttempt(attempt) || !prefill_.open()) return;
+  prefill_.OnMessage(now);
   switch (event.event_case()) {
+    case v1::PrefillEvent::kProgress:
+      prefill_.OnSteps(event.progress().steps(), now);
+      break;
     case v1::PrefillEvent::kFirstToken:
       OnFirstToken(event.first_token(), now, actions);
       break;
@@ -128,9 +155,10 @@ void GenerateCall::OnPrefillEvent(uint32_t attempt, const v1::PrefillEvent& even
 }
 
 void GenerateCall::OnFirstToken(const v1::FirstToken& first, absl::Time now, RouterActions& actions) {
-  attempt_.prefill.assignment.ReleaseTokens();
-  timeline_.OnFirstToken(first);
-  if (attempt_.started_with_tokens) {
+  prefill_.ReleaseTokens();
+  if (!landed_) prefill_.Enter(CallLeg::Phase::kPushing, now);
+  timeline_.OnFirstToken(first, now);
+  if (resumes_) {
     state_ = State::kDecoding;
     return;
   }
@@ -143,29 +171,49 @@ void GenerateCall::OnFirstToken(const v1::FirstToken& first, absl::Time now, Rou
 
 void GenerateCall::OnDecodeEvent(uint32_t attempt, const v1::DecodeEvent& event, absl::Time now,
                                  RouterActions& actions) {
-  if (ended() || queued() || attempt != attempt_.number || !attempt_.decode.open) return;
-  attempt_.decode.heard = now;
+  if (!OfThisAttempt(attempt) || !decode_.open()) return;
+  decode_.OnMessage(now);
   switch (event.event_case()) {
+    case v1::DecodeEvent::kProgress:
+      decode_.OnSteps(event.progress().steps(), now);
+      break;
     case v1::DecodeEvent::kReserved:
-      if (state_ != State::kReserving) break;
-      timeline_.OnReserved(event.reserved());
-      state_ = State::kPrefilling;
-      if (!attempt_.prefill.worker.empty()) OpenPrefill(event.reserved().landing(), now, actions);
+      if (state_ == State::kReserving) OnReserved(event.reserved(), now, actions);
       break;
     case v1::DecodeEvent::kLanded:
-      attempt_.landed = true;
-      timeline_.OnLanded(event.landed());
+      if (!landed_) OnLanded(event.landed(), now);
       break;
     case v1::DecodeEvent::kTokens:
       OnTokens(event.tokens(), now, actions);
       break;
     default:
-      break;  // progress was noted above; the end of the answer is decided by its tokens
+      break;  // the end of the answer is decided by its tokens
   }
+}
+
+void GenerateCall::OnReserved(const v1::Reserved& reserved, absl::Time now, RouterActions& actions) {
+  timeline_.OnReserved(reserved, now);
+  state_ = State::kPrefilling;
+  if (prefill_.assigned()) {
+    decode_.Enter(CallLeg::Phase::kAwaiting, now);
+    OpenPrefill(reserved.landing(), now, actions);
+  } else {
+    decode_.Enter(CallLeg::Phase::kStepping, now);
+  }
+}
+
+void GenerateCall::OnLanded(const v1::Landed& landed, absl::Time now) {
+  landed_ = true;
+  timeline_.OnLanded(landed, now);
+  decode_.Enter(CallLeg::Phase::kStepping, now);
+  if (prefill_.open()) prefill_.Enter(CallLeg::Phase::kIdle, now);
+  registry_->OnHandoffLanded(prefill_.worker(), decode_.worker());
+  registry_->OnProven(prefill_.worker(), prefill_.instance_id());
 }
 
 void GenerateCall::OnTokens(const v1::Tokens& tokens, absl::Time now, RouterActions& actions) {
   timeline_.OnTokens(tokens);
+  decode_.OnToken(now);
   uint32_t index = tokens.index();
   for (const v1::LegToken& token : tokens.tokens()) {
     if (ended() || queued()) return;
@@ -175,103 +223,36 @@ void GenerateCall::OnTokens(const v1::Tokens& tokens, absl::Time now, RouterActi
 }
 
 void GenerateCall::AcceptToken(uint32_t index, const v1::LegToken& token,
-                               const google::protobuf::RepeatedPtrField<v1::LegToken>& prompt_logprobs,
-                               absl::Time now, RouterActions& actions) {
-  if (index < accepted_.size()) return;  // the other leg was first
-  if (index > accepted_.size() || token.id() >= tokenizer_->vocab_size()) {
+                               const CallAnswer::PromptLogprobs& prompt_logprobs, absl::Time now,
+                               RouterActions& actions) {
+  const size_t accepted = answer_.tokens().size();
+  if (index < accepted) return;  // the other leg was first
+  if (index > accepted || token.id() >= tokenizer_->vocab_size()) {
     FailAttempt(Leg::kDecode, absl::InternalError("a worker skipped a token or left the vocabulary"), now,
                 actions);
     return;
   }
-  accepted_.push_back(token.id());
   state_ = State::kDecoding;
+  fingerprint_ = pair_.fingerprint;
+  prefill_recipe_ = pair_.prefill_recipe;
+  decode_recipe_ = pair_.decode_recipe;
   const std::optional<absl::Duration> gap = timeline_.OnToken(now);
-  v1::GenerateStreamResponse response = DescribeToken(index, token, prompt_logprobs);
-  std::string text;
-  const std::optional<v1::Finish> finish = FinishAfter(token.id(), text);
-  response.set_text(std::move(text));
-  if (finish) {
-    Finish(std::move(response), *finish, gap, now, actions);
+  CallAnswer::Step step = answer_.Take(token, prompt_logprobs, timeline_.cached_tokens());
+  if (step.finish) {
+    Finish(std::move(step.response), *std::move(step.finish), gap, now, actions);
   } else {
-    actions.push_back(SendToClient{id_, std::move(response), gap});
+    actions.push_back(SendToClient{id_, std::move(step.response), gap});
   }
-}
-
-std::optional<v1::Finish> GenerateCall::FinishAfter(TokenId token, std::string& text) {
-  const uint32_t count = static_cast<uint32_t>(accepted_.size());
-  const bool may_stop = count >= spec_.min_tokens;
-  v1::Finish finish;
-  if (may_stop && std::find(spec_.stop_ids.begin(), spec_.stop_ids.end(), token) != spec_.stop_ids.end()) {
-    if (spec_.include_stop) text = text_.Push(token, /*may_stop=*/false).text;
-    text += text_.Finish();
-    finish.set_reason(v1::FINISH_REASON_STOP);
-    finish.set_stop_token(token);
-    return finish;
-  }
-  AnswerText::Piece piece = text_.Push(token, may_stop);
-  text = std::move(piece.text);
-  if (piece.stop != nullptr) {
-    finish.set_reason(v1::FINISH_REASON_STOP);
-    finish.set_stop_string(*piece.stop);
-    return finish;
-  }
-  if (count < spec_.max_tokens) return std::nullopt;
-  text += text_.Finish();
-  finish.set_reason(v1::FINISH_REASON_LENGTH);
-  return finish;
-}
-
-v1::PositionLogprobs GenerateCall::DescribeLogprobs(const v1::LegToken& token) const {
-  const auto describe = [&](uint32_t id, float logprob) {
-    v1::TokenLogprob entry;
-    entry.set_token(id);
-    entry.set_logprob(logprob);
-    Detokenizer text(tokenizer_, /*skip_special_tokens=*/false);
-    entry.set_text(text.Push(id) + text.Finish());
-    return entry;
-  };
-  v1::PositionLogprobs position;
-  *position.mutable_token() = describe(token.id(), token.logprob());
-  for (const v1::LegLogprob& top : token.top()) {
-    if (top.token() < tokenizer_->vocab_size()) *position.add_top() = describe(top.token(), top.logprob());
-  }
-  return position;
-}
-
-v1::GenerateStreamResponse GenerateCall::DescribeToken(
-    uint32_t index, const v1::LegToken& token,
-    const google::protobuf::RepeatedPtrField<v1::LegToken>& prompt_logprobs) const {
-  v1::GenerateStreamResponse response;
-  response.set_index(index);
-  response.set_count(1);
-  if (spec_.return_tokens) response.add_tokens(token.id());
-  if (spec_.logprobs) *response.add_logprobs() = DescribeLogprobs(token);
-  if (index > 0) return response;
-  response.set_seed(spec_.sampling.seed());
-  v1::PromptInfo& prompt = *response.mutable_prompt();
-  prompt.set_prompt_tokens(static_cast<uint32_t>(spec_.prompt.size()));
-  prompt.set_cached_tokens(timeline_.cached_tokens());
-  for (const v1::LegToken& entry : prompt_logprobs) {
-    if (entry.id() < tokenizer_->vocab_size()) *prompt.add_logprobs() = DescribeLogprobs(entry);
-  }
-  return response;
-}
-
-v1::Usage GenerateCall::usage() const {
-  v1::Usage usage;
-  usage.set_prompt_tokens(static_cast<uint32_t>(spec_.prompt.size()));
-  usage.set_cached_tokens(timeline_.cached_tokens());
-  usage.set_completion_tokens(static_cast<uint32_t>(accepted_.size()));
-  return usage;
 }
 
 void GenerateCall::Finish(v1::GenerateStreamResponse response, v1::Finish finish,
                           std::optional<absl::Duration> gap, absl::Time now, RouterActions& actions) {
   finish_reason_ = finish.reason();
   *response.mutable_finish() = std::move(finish);
-  *response.mutable_usage() = usage();
+  *response.mutable_usage() = answer_.usage(timeline_.cached_tokens());
   *response.mutable_timings() = timeline_.Report(now);
   actions.push_back(SendToClient{id_, std::move(response), gap});
+  if (decode_.open()) registry_->OnProven(decode_.worker(), decode_.instance_id());
   End(absl::OkStatus(), now, actions);
 }
 
@@ -280,66 +261,93 @@ void GenerateCall::End(const absl::Status& status, absl::Time now, RouterActions
   const char* const phase = PhaseName(state_);
   state_ = State::kEnded;
   CloseLegs(actions);
-  actions.push_back(
-      EndCall{id_, status, phase, spec_.request_id, finish_reason_, timeline_.Report(now), usage()});
+  actions.push_back(EndCall{id_, status, phase, spec_.request_id, finish_reason_, timeline_.Report(now),
+                            answer_.usage(timeline_.cached_tokens())});
 }
 
 void GenerateCall::CloseLegs(RouterActions& actions) {
   for (const Leg leg : {Leg::kPrefill, Leg::kDecode}) {
-    OpenLeg& open = leg == Leg::kPrefill ? attempt_.prefill : attempt_.decode;
-    if (std::exchange(open.open, false)) actions.push_back(CancelLeg{{id_, attempt_.number, leg}});
-    open.assignment.Reset();
+    if (LegOf(leg).Close()) actions.push_back(CancelLeg{{id_, attempt_, leg}});
   }
 }
 
 void GenerateCall::OnLegClosed(uint32_t attempt, Leg leg, const absl::Status& status, absl::Time now,
                                RouterActions& actions) {
-  if (ended() || queued() || attempt != attempt_.number) return;
-  OpenLeg& open = leg == Leg::kPrefill ? attempt_.prefill : attempt_.decode;
-  if (!std::exchange(open.open, false)) return;
-  open.assignment.Reset();
-  if (leg == Leg::kPrefill && (status.ok() || attempt_.landed)) {
-    // With the prompt's last word said, decode alone carries on. One that ends without it has lost the
-    // request.
-    if (status.ok() && state_ == State::kPrefilling && !attempt_.landed) {
-      FailAttempt(leg, absl::UnavailableError("the prefill leg ended without a first token"), now, actions);
-    }
+  if (!OfThisAttempt(attempt) || !LegOf(leg).Close()) return;
+  if (absl::IsDeadlineExceeded(status) && now + kDeadlineSlack >= spec_.deadline) {
+    End(ForClient(status), now, actions);
     return;
   }
-  FailAttempt(leg, status.ok() ? absl::UnavailableError("the decode leg ended before the answer") : status,
-              now, actions);
+  if (leg == Leg::kDecode) {
+    FailAttempt(leg, status.ok() ? absl::UnavailableError("the decode leg ended before the answer") : status,
+                now, actions);
+    return;
+  }
+  if (landed_) return;
+  if (!status.ok()) {
+    FailAttempt(leg, status, now, actions);
+  } else if (state_ == State::kPrefilling) {
+    FailAttempt(leg, absl::UnavailableError("the prefill leg ended without a first token"), now, actions);
+  } else {
+    decode_.Enter(CallLeg::Phase::kPushing,
+                  now);  // decode alone carries on, once it says that the KV is there
+  }
+}
+
+void GenerateCall::OnReplacement(absl::Time now, RouterActions& actions) {
+  if (queued() || ended()) return;
+  for (const Leg leg : {Leg::kPrefill, Leg::kDecode}) {
+    const CallLeg& open = LegOf(leg);
+    if (open.lost_at(spec_.deadline) == absl::InfiniteFuture()) continue;  // closed, or of no matter
+    if (!registry_->Replaced(open.worker(), open.instance_id())) continue;
+    FailAttempt(
+        leg,
+        WithErrorInfo(absl::UnavailableError("another process is at the worker's address"), kReasonRestarted),
+        now, actions);
+    return;
+  }
 }
 
 void GenerateCall::FailAttempt(Leg leg, const absl::Status& status, absl::Time now, RouterActions& actions) {
-  const AfterLeg after = Classify(status);
-  if (after == AfterLeg::kEnd) {
+  const RetryRow& row = AfterLegEnded(status);
+  if (row.after == AfterLeg::kEnd) {
     End(ForClient(status), now, actions);
     return;
   }
   timeline_.OnAttemptLost(now);
-  const OpenLeg& blamed = leg == Leg::kPrefill ? attempt_.prefill : attempt_.decode;
-  if (BlamesPair(status)) {
-    suspect_pairs_.emplace_back(attempt_.prefill.worker, attempt_.decode.worker);
-  } else if (after == AfterLeg::kRetry) {
-    lost_instances_.insert(blamed.instance_id);
-    registry_->OnLost(blamed.worker, blamed.instance_id,
-                      StrCat("a leg to it ended: ", absl::StatusCodeToString(status.code())));
-    suspects_.push_back(blamed.worker);
-  }
-  if (after == AfterLeg::kRetry) ++lost_attempts_;
-  if (lost_instances_.size() >= options_->max_lost_workers || lost_attempts_ >= options_->max_lost_attempts) {
+  const CallLeg& blamed = LegOf(leg);
+  TellRegistry(row.blame, blamed, status, now);
+  losses_.Add(row, blamed, prefill_.worker(), decode_.worker());
+  if (losses_.exhausted()) {
     End(ForClient(status), now, actions);
     return;
   }
-  actions.push_back(AttemptLost{id_, spec_.request_id, {id_, attempt_.number, leg}, blamed.worker, status});
-  // A decode worker without room is passed over once; prefill workers are waited for.
-  refused_by_ = after == AfterLeg::kRequeue && leg == Leg::kDecode ? blamed.worker : "";
+  actions.push_back(AttemptLost{
+      id_, spec_.request_id, {id_, attempt_, leg}, blamed.worker(), status, PhaseName(state_), row.word});
   CloseLegs(actions);
-  Enqueue(now, after == AfterLeg::kRequeue ? now + options_->requeue_delay : now);
+  Enqueue(now, now + losses_.Backoff(*random_));
+}
+
+void GenerateCall::TellRegistry(Blame blame, const CallLeg& leg, const absl::Status& status, absl::Time now) {
+  switch (blame) {
+    case Blame::kWorker:
+      registry_->OnLost(leg.worker(), leg.instance_id(),
+                        StrCat("a leg to it ended: ", absl::StatusCodeToString(status.code())), now);
+      break;
+    case Blame::kPair:
+      registry_->OnHandoffFailed(prefill_.worker(), decode_.worker(), now);
+      break;
+    case Blame::kDraining:
+      registry_->OnDraining(leg.worker(), leg.instance_id());
+      break;
+    case Blame::kRoom:
+    case Blame::kNobody:
+      break;
+  }
 }
 
 void GenerateCall::OnNoWorker(absl::Time now, RouterActions& actions) {
-  if (now - queued_since() < options_->worker_wait) return;
+  if (now - queued_since() < (has_tokens() ? options_->resume_wait : options_->worker_wait)) return;
   End(WithErrorInfo(absl::UnavailableError("no decode worker serves"), "NO_WORKER"), now, actions);
 }
 
@@ -350,26 +358,19 @@ void GenerateCall::OnTooLarge(uint64_t largest_tokens, absl::Time now, RouterAct
       now, actions);
 }
 
-absl::Time GenerateCall::SilentAt(Leg leg) const {
-  const OpenLeg& open = leg == Leg::kPrefill ? attempt_.prefill : attempt_.decode;
-  const bool matters = open.open && !(leg == Leg::kPrefill && attempt_.landed);
-  return matters ? open.heard + options_->leg_silence : absl::InfiniteFuture();
-}
-
 absl::Time GenerateCall::next_timer() const {
   if (ended()) return absl::InfiniteFuture();
   absl::Time next = spec_.deadline;
   if (spec_.time_limit) next = std::min(next, spec_.arrival + *spec_.time_limit);
   if (queued() && !has_tokens()) next = std::min(next, queued_since() + options_->queue_limit);
-  for (const Leg leg : {Leg::kPrefill, Leg::kDecode}) next = std::min(next, SilentAt(leg));
-  return next;
+  return std::min({next, prefill_.lost_at(spec_.deadline), decode_.lost_at(spec_.deadline)});
 }
 
 void GenerateCall::OnTimer(absl::Time now, RouterActions& actions) {
   if (ended()) return;
   if (spec_.time_limit && now >= spec_.arrival + *spec_.time_limit) {
     v1::GenerateStreamResponse response;
-    response.set_text(text_.Finish());
+    response.set_text(answer_.TakeRest());
     v1::Finish finish;
     finish.set_reason(v1::FINISH_REASON_TIME_LIMIT);
     Finish(std::move(response), finish, std::nullopt, now, actions);
@@ -387,20 +388,21 @@ void GenerateCall::OnTimer(absl::Time now, RouterActions& actions) {
     return;
   }
   for (const Leg leg : {Leg::kPrefill, Leg::kDecode}) {
-    if (now < SilentAt(leg)) continue;
-    FailAttempt(leg, absl::UnavailableError("the leg is silent"), now, actions);
+    const absl::Status loss = LegOf(leg).LossAt(now, spec_.deadline);
+    if (loss.ok()) continue;
+    FailAttempt(leg, loss, now, actions);
     return;
   }
 }
 
 absl::Status GenerateCall::CheckInvariants() const {
-  const bool legs = attempt_.prefill.open || attempt_.decode.open;
+  const bool legs = prefill_.open() || decode_.open();
   if ((queued() || ended()) && legs)
     return absl::InternalError(StrCat("call ", id_, " has legs it should not have"));
-  if (!queued() && !ended() && !attempt_.decode.open) {
+  if (!queued() && !ended() && !decode_.open()) {
     return absl::InternalError(StrCat("call ", id_, " runs without a decode leg"));
   }
-  if (accepted_.size() > spec_.max_tokens)
+  if (answer_.tokens().size() > spec_.max_tokens)
     return absl::InternalError(StrCat("call ", id_, " has too many tokens"));
   return absl::OkStatus();
 }

@@ -1,8 +1,13 @@
 #include "router/generate_call.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "common/error_details.h"
+#include "common/error_reasons.h"
 #include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
+#include "common/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/support/byte_tokenizer.h"
 
@@ -33,14 +38,46 @@ class GenerateCallTest : public ::testing::Test {
     info.set_instance_id(instance);
     info.set_protocol_min(kOldestProtocolVersion);
     info.set_protocol_max(kProtocolVersion);
-    registry.OnInfo(name, info);
+    info.mutable_model()->set_fingerprint(fingerprint);
+    registry.OnInfo(name, info, now);
   }
 
   GenerateCall& Call() {
     if (!call) call.emplace(1, spec, &options, &tokenizer, &registry, &random, now);
     return *call;
   }
-  void Assign() { Call().OnPair({"p", "d", v1::SERVING_PATH_DISAGGREGATED, ""}, now, actions); }
+  void Assign(const std::string& prefill = "p") {
+    Pair pair;
+    pair.prefill = prefill;
+    pair.decode = "d";
+    pair.path = prefill.empty() ? v1::SERVING_PATH_AGGREGATED : v1::SERVING_PATH_DISAGGREGATED;
+    pair.fingerprint = fingerprint;
+    pair.decode_recipe = recipe;
+    Call().OnPair(pair, now, actions);
+  }
+  void Closed(Leg leg, const absl::Status& status, uint32_t attempt = 0) {
+    Call().OnLegClosed(attempt, leg, status, now, actions);
+  }
+  // Both workers speak, and say that they have taken so many steps.
+  void Progress(double steps, uint32_t attempt = 0) {
+    v1::PrefillEvent prefill;
+    prefill.mutable_progress()->set_steps(steps);
+    Call().OnPrefillEvent(attempt, prefill, now, actions);
+    v1::DecodeEvent decode;
+    decode.mutable_progress()->set_steps(steps);
+    Call().OnDecodeEvent(attempt, decode, now, actions);
+  }
+  // Time passes, with progress every half second; `steps` rises if the workers step. True when the call
+  // queues.
+  bool PassTime(absl::Duration time, bool stepping, uint32_t attempt = 0) {
+    for (absl::Time end = now + time; now < end && !Call().queued();) {
+      now += absl::Milliseconds(500);
+      Progress(stepping ? ++steps : steps, attempt);
+      Call().OnTimer(now, actions);
+    }
+    return Call().queued();
+  }
+  v1::Timings LastTimings() const { return Of<EndCall>().back().timings; }
   void Reserved(uint32_t attempt = 0) {
     v1::DecodeEvent event;
     event.mutable_reserved()->mutable_landing();
@@ -88,6 +125,9 @@ class GenerateCallTest : public ::testing::Test {
   }
 
   absl::Time now = absl::FromUnixSeconds(1000);
+  double steps = 0;
+  std::string fingerprint = "f";
+  std::string recipe = "r";
   GenerateCallOptions options;
   ByteTokenizer tokenizer;
   WorkerRegistry registry{""};
@@ -175,7 +215,7 @@ TEST_F(GenerateCallTest, BeforeThatItCostsAnAttemptThatReplaysWhatTheClientHas) 
   EXPECT_TRUE(Call().queued());
   EXPECT_EQ(Of<AttemptLost>().size(), 1);
   EXPECT_EQ(Of<CancelLeg>().size(), 1);
-  EXPECT_EQ(Call().pair_request().suspects, (std::vector<std::string>{"p"}));
+  EXPECT_EQ(Call().pair_request(now).suspects, (std::vector<std::string>{"p"}));
   Assign();
   const v1::DecodeRequest second = Of<OpenDecodeLeg>().back().request;
   EXPECT_EQ(second.request().output_size(), 1);
@@ -188,51 +228,191 @@ TEST_F(GenerateCallTest, BeforeThatItCostsAnAttemptThatReplaysWhatTheClientHas) 
 
 TEST_F(GenerateCallTest, AFailedHandoffMakesThePairSuspectNotTheWorkers) {
   UpToToken0();
-  Call().OnLegClosed(0, Leg::kPrefill, WithErrorInfo(kLost, "HANDOFF_FAILED"), now, actions);
-  EXPECT_TRUE(Call().pair_request().suspects.empty());
-  EXPECT_EQ(Call().pair_request().suspect_pairs.size(), 1);
+  Closed(Leg::kPrefill, WithErrorInfo(kLost, kReasonHandoffFailed));
+  EXPECT_TRUE(Call().pair_request(now).suspects.empty());
+  EXPECT_FALSE(Call().pair_request(now).suspect_pairs.empty());
+  EXPECT_EQ(Of<AttemptLost>()[0].reason, "handoff");
+  // Other requests keep off it too.
+  const std::vector<std::pair<std::string, std::string>> pair = {{"p", "d"}};
+  EXPECT_EQ(registry.SuspectPairs(now), pair);
 }
 
 TEST_F(GenerateCallTest, ARefusalForRoomIsNoLoss) {
-  for (uint32_t attempt = 0; attempt < 5; ++attempt) {
+  absl::Duration longest;
+  for (uint32_t attempt = 0; attempt < 8; ++attempt) {
     Assign();
-    Call().OnLegClosed(attempt, Leg::kDecode, absl::ResourceExhaustedError("full"), now, actions);
+    Closed(Leg::kDecode, absl::ResourceExhaustedError("full"), attempt);
     EXPECT_TRUE(Call().queued());
     EXPECT_FALSE(Call().WantsPair(now));
-    now += options.requeue_delay;
-    EXPECT_TRUE(Call().WantsPair(now));
+    EXPECT_FALSE(Call().owes_retry());
+    EXPECT_EQ(Call().pair_request(now).suspects, (std::vector<std::string>{"d"}));
+    const absl::Time since = now;
+    while (!Call().WantsPair(now)) now += absl::Milliseconds(1);
+    longest = std::max(longest, now - since);
   }
+  EXPECT_GT(longest, options.losses.backoff);
+  EXPECT_LE(longest, options.losses.longest_backoff);
+  EXPECT_TRUE(Of<EndCall>().empty());
+}
+
+TEST_F(GenerateCallTest, MovesByDrainDoNotCount) {
+  for (uint32_t attempt = 0; attempt < 8; ++attempt) {
+    Serve("d", v1::ROLE_DECODE, StrCat("d-", attempt));
+    Assign();
+    Closed(Leg::kDecode, WithErrorInfo(kLost, kReasonDraining), attempt);
+    EXPECT_TRUE(Call().queued());
+    EXPECT_FALSE(Call().owes_retry());
+    EXPECT_FALSE(registry.CanServe());
+  }
+  EXPECT_EQ(Of<AttemptLost>()[0].reason, "draining");
   EXPECT_TRUE(Of<EndCall>().empty());
 }
 
 TEST_F(GenerateCallTest, ASilentLegIsLost) {
   Assign();
   Reserved();
-  now += options.leg_silence;
+  now += options.leg.silence;
   EXPECT_EQ(Call().next_timer(), now);
   Call().OnTimer(now, actions);
   EXPECT_TRUE(Call().queued());
+  EXPECT_TRUE(Call().owes_retry());
+  EXPECT_EQ(Of<AttemptLost>()[0].reason, "silent");
+}
+
+TEST_F(GenerateCallTest, BudgetsAreCutFromTheDeadline) {
+  spec.deadline = now + absl::Seconds(3);
+  Assign();
+  EXPECT_EQ(Call().next_timer(), now + absl::Milliseconds(1500));
+  now += absl::Milliseconds(1500);
+  Call().OnTimer(now, actions);
+  Assign();
+  EXPECT_EQ(Call().next_timer(), now + options.leg.shortest);
+}
+
+TEST_F(GenerateCallTest, AWorkerThatSpeaksAndTakesNoStepsIsLeft) {
+  Assign();
+  Reserved();
+  EXPECT_FALSE(PassTime(absl::Minutes(1), /*stepping=*/true));
+  EXPECT_TRUE(PassTime(options.leg.stall, /*stepping=*/false));
+  EXPECT_EQ(Of<AttemptLost>()[0].reason, "stalled");
+  EXPECT_EQ(Of<AttemptLost>()[0].worker, "p");
+}
+
+TEST_F(GenerateCallTest, ADecodeWorkerMayStandStillUntilTheKvIsThereAndNotAfterwards) {
+  Assign();
+  Reserved();
+  FirstToken('x');
+  Landed();
+  EXPECT_FALSE(PassTime(absl::Seconds(20), /*stepping=*/true));
+  EXPECT_TRUE(PassTime(options.leg.stall, /*stepping=*/false));
+  EXPECT_EQ(Of<AttemptLost>()[0].worker, "d");
+  EXPECT_EQ(Of<AttemptLost>()[0].phase, std::string("decoding"));
+}
+
+TEST_F(GenerateCallTest, AHandoffHasABound) {
+  UpToToken0();
+  EXPECT_FALSE(PassTime(options.leg.handoff - absl::Seconds(1), /*stepping=*/false));
+  EXPECT_TRUE(PassTime(absl::Seconds(1), /*stepping=*/false));
+  EXPECT_EQ(Of<AttemptLost>()[0].reason, "handoff");
+}
+
+TEST_F(GenerateCallTest, AHandoffThatPrefillCallsDoneHasABoundToo) {
+  UpToToken0();
+  Closed(Leg::kPrefill, absl::OkStatus());
+  EXPECT_TRUE(PassTime(options.leg.handoff, /*stepping=*/false));
+  EXPECT_EQ(Of<AttemptLost>()[0].reason, "handoff");
+}
+
+TEST_F(GenerateCallTest, LegsToAProcessThatIsNoMoreAreLost) {
+  UpToToken0();
+  Landed();
+  Serve("p", v1::ROLE_PREFILL, "p-2");
+  Call().OnReplacement(now, actions);
+  EXPECT_FALSE(Call().queued());  // it has done its part
+  Serve("d", v1::ROLE_DECODE, "d-2");
+  Call().OnReplacement(now, actions);
+  EXPECT_TRUE(Call().queued());
+  EXPECT_EQ(Of<AttemptLost>()[0].reason, "restarted");
+  EXPECT_EQ(Of<CancelLeg>().size(), 2);
+}
+
+TEST_F(GenerateCallTest, EachLegNamesTheProcessThatIsMeant) {
+  spec.priority = -3;
+  Assign();
+  Reserved();
+  EXPECT_EQ(Of<OpenDecodeLeg>()[0].request.attempt().instance_id(), "d-1");
+  EXPECT_EQ(Of<OpenDecodeLeg>()[0].request.priority(), -3);
+  EXPECT_EQ(Of<OpenPrefillLeg>()[0].request.attempt().instance_id(), "p-1");
 }
 
 TEST_F(GenerateCallTest, TheSecondLostWorkerEndsIt) {
   UpToToken0();
-  Call().OnLegClosed(0, Leg::kDecode, kLost, now, actions);
+  Closed(Leg::kDecode, kLost);
   Serve("d", v1::ROLE_DECODE, "d-2");
   Assign();
-  Call().OnLegClosed(1, Leg::kDecode, kLost, now, actions);
+  Closed(Leg::kDecode, kLost, 1);  // it had said nothing yet: nothing was computed there
+  EXPECT_TRUE(Call().queued());
+  Serve("d", v1::ROLE_DECODE, "d-3");
+  Assign();
+  Reserved(2);
+  Closed(Leg::kDecode, kLost, 2);
   EXPECT_EQ(EndStatus().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(ErrorReason(EndStatus()), "WORKER_LOST");
 }
 
 TEST_F(GenerateCallTest, OneWorkerLostTwiceIsOneLossButAttemptsHaveABound) {
-  for (uint32_t attempt = 0; attempt + 1 < options.max_lost_attempts; ++attempt) {
+  for (uint32_t attempt = 0; attempt + 1 < options.losses.max_lost_attempts; ++attempt) {
     Assign();
-    Call().OnLegClosed(attempt, Leg::kDecode, kLost, now, actions);
+    Closed(Leg::kDecode, kLost, attempt);
     EXPECT_TRUE(Call().queued());
   }
   Assign();
-  Call().OnLegClosed(options.max_lost_attempts - 1, Leg::kDecode, kLost, now, actions);
+  Closed(Leg::kDecode, kLost, options.losses.max_lost_attempts - 1);
   EXPECT_EQ(EndStatus().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(GenerateCallTest, ALegThatEndsAtTheCallsDeadlineBlamesNobody) {
+  Assign();
+  now = spec.deadline - absl::Milliseconds(1);
+  Closed(Leg::kDecode, absl::DeadlineExceededError(""));
+  EXPECT_EQ(EndStatus().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(registry.CanServe());
+}
+
+TEST_F(GenerateCallTest, AnAnswerGoesOnWithinItsFingerprintAndAnotherRecipeIsShown) {
+  UpToToken0();
+  EXPECT_EQ(Call().pair_request(now).fingerprint, "f");
+  EXPECT_EQ(Call().pair_request(now).decode_recipe, "r");
+  Closed(Leg::kPrefill, kLost);
+  recipe = "another";
+  Assign("");
+  Reserved(1);
+  Tokens(1, {ByteTokenizer::kEnd}, 1);
+  EXPECT_EQ(LastTimings().recipe_changes(), 1);
+}
+
+TEST_F(GenerateCallTest, UsageBillsNoRetriedWork) {
+  Assign();
+  Reserved();
+  Closed(Leg::kPrefill, kLost);
+  Assign();
+  Reserved(1);
+  v1::PrefillEvent event;
+  event.mutable_first_token()->mutable_token()->set_id('x');
+  event.mutable_first_token()->set_cached_tokens(1);
+  Call().OnPrefillEvent(1, event, now, actions);
+  EXPECT_EQ(Of<SendToClient>()[0].response.prompt().cached_tokens(), 1);
+  Closed(Leg::kDecode, WithErrorInfo(kLost, kReasonDraining), 1);
+  Assign();
+  Reserved(2);
+  FirstToken('x', 2);
+  Landed(2);
+  Tokens(1, {'y', ByteTokenizer::kEnd}, 2);
+  const v1::Usage usage = Of<EndCall>()[0].usage;
+  EXPECT_EQ(usage.prompt_tokens(), 2);
+  EXPECT_EQ(usage.cached_tokens(), 1);  // as the attempt that brought token 0 said
+  EXPECT_EQ(usage.completion_tokens(), 3);
+  EXPECT_EQ(LastTimings().recoveries(), 2);
 }
 
 TEST_F(GenerateCallTest, AnAbortEndsBothLegs) {
@@ -251,6 +431,152 @@ TEST_F(GenerateCallTest, WaitingHasABound) {
   Call().OnTimer(now, actions);
   EXPECT_EQ(EndStatus().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(GetRetryDelay(EndStatus()).has_value());
+}
+
+// The parts of the timings, from workers whose figures are given.
+class GenerateCallTimingsTest : public GenerateCallTest {
+ protected:
+  void Pass(double ms) { now += absl::Milliseconds(ms); }
+  void ReserveAfter(double ms, uint32_t attempt = 0) {
+    Assign();
+    Pass(ms);
+    v1::DecodeEvent event;
+    event.mutable_reserved()->mutable_landing();
+    event.mutable_reserved()->set_reserve_ms(1);
+    Call().OnDecodeEvent(attempt, event, now, actions);
+  }
+  void Prefilled(uint32_t attempt = 0) {
+    v1::PrefillEvent event;
+    event.mutable_first_token()->mutable_token()->set_id('x');
+    event.mutable_first_token()->set_queue_ms(2);
+    event.mutable_first_token()->set_compute_ms(10);
+    Call().OnPrefillEvent(attempt, event, now, actions);
+  }
+  // Token 1 and the end of the answer.
+  void Stepped(uint32_t attempt = 0) {
+    v1::DecodeEvent event;
+    event.mutable_tokens()->set_index(1);
+    event.mutable_tokens()->add_tokens()->set_id(ByteTokenizer::kEnd);
+    event.mutable_tokens()->set_decode_queue_ms(3);
+    event.mutable_tokens()->set_step_ms(4);
+    Call().OnDecodeEvent(attempt, event, now, actions);
+  }
+  v1::Timings Timings(double ttft, double gap) const {
+    const v1::Timings t = LastTimings();
+    EXPECT_NEAR(t.ttft_ms(), ttft, 1e-9);
+    EXPECT_NEAR(t.tokenize_ms() + t.router_queue_ms() + t.lost_attempts_ms() + t.reservation_ms() +
+                    t.prefill_queue_ms() + t.prefill_compute_ms() + t.network_ms(),
+                ttft, 1e-9);
+    EXPECT_NEAR(t.first_gap_lost_ms() + t.handoff_ms() + t.decode_queue_ms() + t.first_step_ms() +
+                    t.first_gap_network_ms(),
+                gap, 1e-9);
+    EXPECT_NEAR(t.tpot_ms(), gap, 1e-9);
+    return t;
+  }
+};
+
+TEST_F(GenerateCallTimingsTest, TheHandoffIsThereThoughTheAnswerEndsBeforePrefillReportsIt) {
+  Call();
+  Pass(5);
+  ReserveAfter(2);
+  Pass(15);
+  Prefilled();
+  Pass(6);
+  Landed();
+  Pass(8);
+  Stepped();
+  const v1::Timings t = Timings(22, 14);
+  EXPECT_EQ(t.router_queue_ms(), 5);
+  EXPECT_EQ(t.reservation_ms(), 1);
+  EXPECT_EQ(t.prefill_queue_ms(), 2);
+  EXPECT_EQ(t.prefill_compute_ms(), 10);
+  EXPECT_EQ(t.network_ms(), 4);
+  EXPECT_EQ(t.handoff_ms(), 6);
+  EXPECT_EQ(t.decode_queue_ms(), 3);
+  EXPECT_EQ(t.first_step_ms(), 4);
+  EXPECT_EQ(t.first_gap_network_ms(), 1);
+}
+
+TEST_F(GenerateCallTimingsTest, TheHandoffIsWhatPrefillMeasuredIfItSaysSoInTime) {
+  ReserveAfter(2);
+  Pass(15);
+  Prefilled();
+  Pass(6);
+  Landed();
+  v1::PrefillEvent done;
+  done.mutable_done()->set_handoff_ms(5.5);
+  Call().OnPrefillEvent(0, done, now, actions);
+  Pass(8);
+  Stepped();
+  EXPECT_EQ(Timings(17, 14).handoff_ms(), 5.5);
+}
+
+TEST_F(GenerateCallTimingsTest, Token0MayComeFromDecodeBeforePrefillsWord) {
+  ReserveAfter(2);
+  Pass(18);
+  Landed();
+  Tokens(0, {'x'});
+  Pass(1);
+  Prefilled();
+  Pass(7);
+  Stepped();
+  const v1::Timings t = Timings(20, 8);
+  EXPECT_EQ(t.prefill_queue_ms(), 2);
+  EXPECT_EQ(t.prefill_compute_ms(), 10);
+  EXPECT_EQ(t.handoff_ms(), 0);  // token 0 waited for it, not what came after
+}
+
+TEST_F(GenerateCallTimingsTest, ALossBetweenTheFirstTwoTokensHasItsPart) {
+  ReserveAfter(2);
+  Pass(15);
+  Prefilled();
+  Pass(100);
+  Closed(Leg::kDecode, kLost);
+  Pass(10);
+  ReserveAfter(2, 1);
+  Pass(15);
+  Prefilled(1);
+  Pass(6);
+  Landed(1);
+  Pass(8);
+  Stepped(1);
+  const v1::Timings t = Timings(17, 141);
+  EXPECT_EQ(t.lost_attempts_ms(), 0);
+  EXPECT_EQ(t.first_gap_lost_ms(), 133);
+  EXPECT_FALSE(t.has_handoff_ms());
+  EXPECT_EQ(t.first_gap_network_ms(), 1);
+}
+
+TEST_F(GenerateCallTimingsTest, ALossBeforeTheFirstTokenIsOutsideTheOtherParts) {
+  ReserveAfter(2);
+  Pass(100);
+  Closed(Leg::kPrefill, kLost);
+  Pass(10);
+  ReserveAfter(2, 1);
+  Pass(15);
+  Prefilled(1);
+  Pass(6);
+  Landed(1);
+  Pass(8);
+  Stepped(1);
+  const v1::Timings t = Timings(129, 14);
+  EXPECT_EQ(t.lost_attempts_ms(), 102);
+  EXPECT_EQ(t.router_queue_ms(), 10);
+  EXPECT_EQ(t.reservation_ms(), 1);
+  EXPECT_EQ(t.network_ms(), 4);
+}
+
+TEST_F(GenerateCallTimingsTest, PartsThatWereHeardLateAndInABunchAreCut) {
+  ReserveAfter(2);
+  Pass(15);
+  Prefilled();
+  Pass(5);
+  Landed();
+  Stepped();
+  const v1::Timings t = Timings(17, 5);
+  EXPECT_EQ(t.decode_queue_ms(), 3);
+  EXPECT_EQ(t.first_step_ms(), 2);
+  EXPECT_EQ(t.handoff_ms(), 0);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "router/inference_service.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "common/grpc_status.h"
 #include "common/request_id.h"
 #include "common/status_macros.h"
+#include "common/str_cat.h"
 #include "common/utf8.h"
 #include "engine/tokenizer/detokenizer.h"
 #include "router/answer_streams.h"
@@ -35,7 +37,7 @@ grpc::ServerUnaryReactor* FinishUnary(grpc::CallbackServerContext* context, cons
 }  // namespace
 
 InferenceService::InferenceService(Options options, const Parts& parts)
-    : options_(std::move(options)), parts_(parts) {
+    : options_(std::move(options)), parts_(parts), quota_(options_.max_streams_per_client) {
   using grpc::ByteBuffer;
   using grpc::CallbackServerContext;
   using grpc::internal::CallbackServerStreamingHandler;
@@ -62,6 +64,8 @@ InferenceService::InferenceService(Options options, const Parts& parts)
 absl::StatusOr<InferenceService::Admitted> InferenceService::Admit(grpc::CallbackServerContext* context,
                                                                    const grpc::ByteBuffer& bytes) {
   const absl::Time arrival = parts_.clock->Now();
+  ASSIGN_OR_RETURN(std::shared_ptr<ClientQuota::Slot> slot,
+                   quota_.Take(ClientKey(parts_.credentials.get(), *context)));
   v1::GenerateRequest request;
   RETURN_IF_ERROR(Parse(bytes, &request));
   if (!request.has_request_id()) request.set_request_id(NewRequestId(*parts_.random));
@@ -72,10 +76,11 @@ absl::StatusOr<InferenceService::Admitted> InferenceService::Admit(grpc::Callbac
   ASSIGN_OR_RETURN(CallSpec spec, ReadRequest(request, *parts_.model, context_tokens, options_.limits,
                                               parts_.random->Next(), absl::Now()));
   context->AddInitialMetadata("x-request-id", spec.request_id);
+  spec.tenant = TenantOf(parts_.credentials.get(), *context);
   spec.arrival = arrival;
   spec.tokenize = parts_.clock->Now() - arrival;
   spec.deadline = CallDeadline(*context, *parts_.clock, options_.longest_request);
-  return Admitted{std::move(spec), std::move(work)};
+  return Admitted{std::move(spec), std::move(work), std::move(slot)};
 }
 
 grpc::ServerUnaryReactor* InferenceService::Generate(grpc::CallbackServerContext* context,
@@ -86,7 +91,8 @@ grpc::ServerUnaryReactor* InferenceService::Generate(grpc::CallbackServerContext
   response->set_request_id(admitted->spec.request_id);
   response->set_model(parts_.model->name());
   const CallId call = parts_.loop->NewCall();
-  auto* answer = new WholeAnswer(context, response, [loop = parts_.loop, call] { loop->ClientGone(call); });
+  auto* answer = new WholeAnswer(
+      context, response, [loop = parts_.loop, call, slot = admitted->slot] { loop->ClientGone(call); });
   parts_.loop->Start(call, std::move(admitted->spec), answer->MakeStream(std::move(admitted->work)));
   return answer;
 }
@@ -95,8 +101,11 @@ grpc::ServerWriteReactor<v1::GenerateStreamResponse>* InferenceService::Generate
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   absl::StatusOr<Admitted> admitted = Admit(context, *request);
   const CallId call = parts_.loop->NewCall();
-  const std::shared_ptr<StreamedAnswer> answer = StreamedAnswer::Create(
-      context, options_.max_unread_messages, [loop = parts_.loop, call] { loop->ClientGone(call); });
+  const std::shared_ptr<StreamedAnswer> answer =
+      StreamedAnswer::Create(context, options_.max_unread_messages,
+                             [loop = parts_.loop, call, slot = admitted.ok() ? admitted->slot : nullptr] {
+                               loop->ClientGone(call);
+                             });
   grpc::ServerWriteReactor<v1::GenerateStreamResponse>* reactor = answer->reactor();
   if (!admitted.ok()) {
     answer->End(admitted.status(), {});
@@ -118,10 +127,12 @@ grpc::ServerUnaryReactor* InferenceService::Tokenize(grpc::CallbackServerContext
     std::vector<TextRun> runs;
     bool add_special = !request.has_add_special() || request.add_special();
     if (request.has_chat()) {
+      RETURN_IF_ERROR(CheckPromptBytes(request.chat(), options_.limits));
       ASSIGN_OR_RETURN(runs, RenderChat(request.chat(), request.parse_control_tokens(), model, absl::Now()));
       add_special = false;  // a template writes its own
       for (const TextRun& run : runs) response->mutable_rendered()->append(run.text);
     } else if (request.has_prompt()) {
+      RETURN_IF_ERROR(CheckPromptBytes(request.prompt(), options_.limits));
       runs.push_back({request.prompt(), request.parse_control_tokens()});
     } else {
       return InvalidField("prompt", "is absent: one of prompt and chat must be given");
@@ -144,6 +155,10 @@ grpc::ServerUnaryReactor* InferenceService::Detokenize(grpc::CallbackServerConte
     RETURN_IF_ERROR(Parse(*bytes, &request));
     RETURN_IF_ERROR(CheckModelName(request.has_model(), request.model(), *parts_.model));
     const Tokenizer& tokenizer = parts_.model->tokenizer();
+    if (static_cast<uint64_t>(request.tokens_size()) > options_.limits.max_prompt_bytes) {
+      return InvalidField("tokens", StrCat(request.tokens_size(), " tokens, at most ",
+                                           options_.limits.max_prompt_bytes, " are allowed"));
+    }
     RETURN_IF_ERROR(CheckTokenIds("tokens", request.tokens(), tokenizer.vocab_size()));
     Detokenizer text(&tokenizer, !request.has_skip_special_tokens() || request.skip_special_tokens());
     for (uint32_t token : request.tokens()) response->mutable_text()->append(text.Push(token));

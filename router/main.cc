@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/credentials.h"
 #include "common/drain_state.h"
 #include "common/log.h"
 #include "common/metrics.h"
@@ -13,6 +14,7 @@
 #include "common/steady_clock.h"
 #include "common/system_random_source.h"
 #include "common/version.h"
+#include "router/admission_queue.h"
 #include "router/router_options.h"
 #include "router/router_server.h"
 #include "router/served_model.h"
@@ -43,7 +45,12 @@ absl::Status Run(const RouterProgramOptions& options) {
   SystemRandomSource random;
   DrainState drain;
   const SignalWatcher signals([&drain](int nth) { nth == 1 ? drain.RequestDrain() : drain.Hurry(); });
+  RouterOptions router_options = options.router;
+  ASSIGN_OR_RETURN(router_options.admission.weights, ParseTenantWeights(options.tenant_weights));
+  GrpcServerOptions server_options = options.server;
+  ASSIGN_OR_RETURN(server_options.credentials, Credentials::Create(options.credentials, &clock));
   Metrics metrics("router", model->name());
+  server_options.metrics = &metrics;
   metrics.Get<Metric::kBuildInfo>(kVersion).Set(1);
   std::unique_ptr<MetricsHttp> metrics_http;
   if (!options.metrics_listen.empty()) {
@@ -52,7 +59,7 @@ absl::Status Run(const RouterProgramOptions& options) {
   ASSIGN_OR_RETURN(
       const std::unique_ptr<RouterServer> server,
       RouterServer::Start(
-          options.server, options.router, options.inference, options.watch,
+          server_options, router_options, options.inference, options.watch,
           {.model = model.get(), .clock = &clock, .random = &random, .metrics = &metrics, .drain = &drain}));
   Log(LogLevel::kInfo, "ready",
       {{"role", "router"},

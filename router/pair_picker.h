@@ -17,8 +17,12 @@ struct WorkerSnapshot {
   std::string name;  // as the router was given it; unique
   v1::Role role = v1::ROLE_UNSPECIFIED;
   bool serving = false;
+  // A request that could not be placed for long waits for this worker's room: nobody else takes it.
+  bool fenced = false;
   std::string instance_id;
   std::string fingerprint;
+  std::string prefill_recipe;
+  std::string decode_recipe;
   uint32_t block_tokens = 1;
   uint64_t kv_capacity_tokens = 0;
   uint32_t max_running = 0;
@@ -26,21 +30,29 @@ struct WorkerSnapshot {
   uint32_t assigned_requests = 0;
   uint64_t assigned_tokens =
       0;                       // prefill: prompt tokens not yet computed; decode: tokens with blocks reserved
+  uint64_t depth_tokens = 0;   // prefill: the same, as they count against the depth
   uint64_t last_assigned = 0;  // a counter: the order of assignments
 };
 
 struct PairRequest {
   uint32_t prompt_tokens = 0;
   uint32_t total_tokens = 0;  // prompt + max_tokens
-  // Workers, and (prefill, decode) pairs, that failed this request: taken only when nothing else is left.
+  // Workers, and (prefill, decode) pairs, that failed this request or are known to fail: taken only when
+  // nothing else is left.
   std::vector<std::string> suspects;
   std::vector<std::pair<std::string, std::string>> suspect_pairs;
+  // Of an answer that has begun: it goes on within the fingerprint, and if it can at the same recipes. Empty:
+  // any.
+  std::string fingerprint;
+  std::string prefill_recipe;
+  std::string decode_recipe;
 };
 
 struct PickerOptions {
   uint32_t aggregate_below = 0;  // prompts of fewer tokens than this are computed by decode itself
-  uint64_t prefill_depth_tokens =
-      2048;  // a prefill worker takes a prompt while it has fewer tokens than this to compute
+  // A prefill worker takes a prompt while it has fewer tokens than this to compute. One prompt counts three
+  // quarters of it at most: the worker shares its steps, so short prompts need not wait for a huge one.
+  uint64_t prefill_depth_tokens = 2048;
 };
 
 struct Pair {
@@ -48,6 +60,10 @@ struct Pair {
   std::string decode;
   v1::ServingPath path = v1::SERVING_PATH_UNSPECIFIED;
   std::string path_reason;
+  uint64_t depth_tokens = 0;  // that the prompt counts against the prefill worker's depth
+  std::string fingerprint;
+  std::string prefill_recipe;  // of the worker that computes the prompt
+  std::string decode_recipe;
 };
 
 struct PickResult {
@@ -59,11 +75,13 @@ struct PickResult {
   };
   Outcome outcome = kNoWorker;
   Pair pair;                    // with kPicked
+  std::string awaited;          // with kWait: the worker that is likely to have room first
   uint64_t largest_tokens = 0;  // with kTooLarge: what the largest pool holds
 };
 
 // Chooses where a request goes: filter by role, state, fingerprint and room; score by load; take the best,
-// the least recently assigned among equals. A pure function.
+// the least recently assigned among equals. The best decode worker that a prefill worker can reach comes
+// before one that would have to compute the prompt itself. A pure function.
 PickResult PickPair(const std::vector<WorkerSnapshot>& workers, const PairRequest& request,
                     const PickerOptions& options);
 

@@ -49,9 +49,10 @@ TEST_F(PickPairTest, EqualsTakeTurns) {
 }
 
 TEST_F(PickPairTest, WaitsForPrefillThatHasEnoughToDo) {
-  workers[0].assigned_tokens = workers[1].assigned_tokens = 200;
+  for (size_t i : {0, 1}) workers[i].assigned_tokens = workers[i].depth_tokens = 200;
   EXPECT_EQ(Pick().outcome, PickResult::kWait);
-  workers[1].assigned_tokens = 156;
+  EXPECT_EQ(Pick().awaited, "p0");
+  workers[1].assigned_tokens = workers[1].depth_tokens = 156;
   EXPECT_EQ(Names(), "p1+d0");
 }
 
@@ -95,6 +96,50 @@ TEST_F(PickPairTest, ShortPromptsAreAggregatedBelowTheThreshold) {
   EXPECT_EQ(Names(), "p0+d0");
 }
 
+TEST_F(PickPairTest, ShortPromptsNeedNotWaitForAHugeOne) {
+  request.prompt_tokens = 900;
+  request.total_tokens = 901;
+  EXPECT_EQ(Pick().pair.depth_tokens, 192);
+  for (size_t i : {0, 1}) {
+    workers[i].assigned_tokens = 900;
+    workers[i].depth_tokens = 192;
+  }
+  EXPECT_EQ(Pick().outcome, PickResult::kWait);
+  request = {.prompt_tokens = 64, .total_tokens = 100};
+  EXPECT_EQ(Names(), "p0+d0");
+}
+
+TEST_F(PickPairTest, NobodyElseTakesTheRoomOfAFencedWorker) {
+  workers[2].fenced = true;
+  EXPECT_EQ(Names(), "p0+d1");
+  workers[3].fenced = true;
+  EXPECT_EQ(Pick().outcome, PickResult::kWait);
+  workers[2].fenced = workers[3].fenced = false;
+  workers[0].fenced = true;
+  EXPECT_EQ(Names(), "p1+d0");
+  workers[1].fenced = true;
+  EXPECT_EQ(Pick().outcome, PickResult::kWait);
+}
+
+TEST_F(PickPairTest, AnAnswerGoesOnWithinItsFingerprintAndIfItCanAtItsRecipes) {
+  request.fingerprint = "f";
+  request.prefill_recipe = request.decode_recipe = "r1";
+  for (size_t i : {1, 3}) workers[i].prefill_recipe = workers[i].decode_recipe = "r1";
+  workers[3].assigned_requests = 3;
+  EXPECT_EQ(Names(), "p1+d1");
+  workers[3].fingerprint = "other";
+  EXPECT_EQ(Names(), "p1+d0");
+  workers[2].serving = false;
+  EXPECT_EQ(Pick().outcome, PickResult::kNoWorker);
+}
+
+TEST_F(PickPairTest, ADecodeWorkerThatPrefillReachesComesBeforeOneThatMustPrefillItself) {
+  request.suspect_pairs = {{"p0", "d0"}, {"p1", "d0"}};
+  EXPECT_EQ(Names(), "p0+d1");
+  request.suspects = {"d1"};
+  EXPECT_EQ(Names(), "+d0");
+}
+
 TEST_F(PickPairTest, SuspectsAreTakenLast) {
   request.suspects = {"p0", "d0"};
   EXPECT_EQ(Names(), "p1+d1");
@@ -102,7 +147,7 @@ TEST_F(PickPairTest, SuspectsAreTakenLast) {
   EXPECT_EQ(Names(), "p1+d0");
   request.suspect_pairs = {{"p1", "d0"}};
   EXPECT_EQ(Names(), "+d0");
-  EXPECT_EQ(Pick().pair.path_reason, "every prefill worker failed this request");
+  EXPECT_EQ(Pick().pair.path_reason, "no prefill worker can be relied on");
 }
 
 }  // namespace

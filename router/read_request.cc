@@ -72,6 +72,12 @@ absl::Status CheckRequestId(const std::string& id, const RequestLimits& limits) 
                    : InvalidField("request_id", "holds other characters than printable ASCII");
 }
 
+absl::Status CheckPriority(int32_t priority, const RequestLimits& limits) {
+  if (priority >= -limits.max_priority && priority <= limits.max_priority) return absl::OkStatus();
+  return InvalidField("priority",
+                      StrCat(priority, " is not in [", -limits.max_priority, ", ", limits.max_priority, "]"));
+}
+
 absl::Status ReadStopping(const v1::Stopping& stopping, uint32_t vocab_size, const Tokenizer& tokenizer,
                           const RequestLimits& limits, CallSpec& spec) {
   if (static_cast<uint32_t>(stopping.stop_size()) > limits.max_stop_strings) {
@@ -105,12 +111,19 @@ absl::Status ReadStopping(const v1::Stopping& stopping, uint32_t vocab_size, con
   return absl::OkStatus();
 }
 
-absl::Status ReadLengths(const v1::Stopping& stopping, uint32_t context_tokens, const RequestLimits& limits,
-                         CallSpec& spec) {
+// The field that the prompt came in.
+const char* InputField(const v1::GenerateRequest& request) {
+  return request.has_chat() ? "chat" : request.has_tokens() ? "tokens.ids" : "prompt";
+}
+
+absl::Status ReadLengths(const v1::GenerateRequest& request, uint32_t context_tokens,
+                         const RequestLimits& limits, CallSpec& spec) {
+  const v1::Stopping& stopping = request.stopping();
   const uint64_t prompt = spec.prompt.size();
   if (prompt >= context_tokens) {
-    return InvalidField(
-        "prompt", StrCat(prompt, " tokens leave no room in the context of ", context_tokens, " tokens"));
+    return InvalidField(InputField(request),
+                        StrCat("a prompt of ", prompt, " tokens leaves no room in the context of ",
+                               context_tokens, " tokens"));
   }
   const uint32_t room = context_tokens - static_cast<uint32_t>(prompt);
   spec.max_tokens =
@@ -144,10 +157,11 @@ absl::Status ReadResponse(const v1::ResponseOptions& response, const RequestLimi
 }
 
 absl::StatusOr<std::vector<TokenId>> ReadInput(const v1::GenerateRequest& request, const ServedModel& model,
-                                               absl::Time now) {
+                                               const RequestLimits& limits, absl::Time now) {
   switch (request.input_case()) {
     case v1::GenerateRequest::kPrompt:
       if (request.prompt().empty()) return InvalidField("prompt", "is empty");
+      RETURN_IF_ERROR(CheckPromptBytes(request.prompt(), limits));
       return model.tokenizer().Encode({{request.prompt(), request.parse_control_tokens()}},
                                       /*add_special=*/true);
     case v1::GenerateRequest::kTokens:
@@ -155,6 +169,7 @@ absl::StatusOr<std::vector<TokenId>> ReadInput(const v1::GenerateRequest& reques
       RETURN_IF_ERROR(CheckTokenIds("tokens.ids", request.tokens().ids(), model.tokenizer().vocab_size()));
       return std::vector<TokenId>(request.tokens().ids().begin(), request.tokens().ids().end());
     case v1::GenerateRequest::kChat: {
+      RETURN_IF_ERROR(CheckPromptBytes(request.chat(), limits));
       ASSIGN_OR_RETURN(const std::vector<TextRun> runs,
                        RenderChat(request.chat(), request.parse_control_tokens(), model, now));
       return model.tokenizer().Encode(runs, /*add_special=*/false);
@@ -174,6 +189,22 @@ absl::Status CheckTokenIds(std::string_view field, const google::protobuf::Repea
                         StrCat(ids[i], " is outside the vocabulary of ", vocab, " tokens"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckPromptBytes(std::string_view prompt, const RequestLimits& limits) {
+  return prompt.size() <= limits.max_prompt_bytes
+             ? absl::OkStatus()
+             : OverLimit("prompt", prompt.size(), "bytes", limits.max_prompt_bytes);
+}
+
+absl::Status CheckPromptBytes(const v1::Chat& chat, const RequestLimits& limits) {
+  uint64_t bytes = 0;
+  for (const v1::ChatMessage& message : chat.messages()) {
+    bytes += message.role().size() + message.content().size();
+  }
+  return bytes <= limits.max_prompt_bytes
+             ? absl::OkStatus()
+             : OverLimit("chat.messages", bytes, "bytes", limits.max_prompt_bytes);
 }
 
 absl::Status CheckModelName(bool has_name, const std::string& name, const ServedModel& model) {
@@ -212,11 +243,13 @@ absl::StatusOr<CallSpec> ReadRequest(const v1::GenerateRequest& request, const S
   spec.request_id = request.request_id();
   RETURN_IF_ERROR(CheckRequestId(spec.request_id, limits));
   RETURN_IF_ERROR(CheckModelName(request.has_model(), request.model(), model));
+  RETURN_IF_ERROR(CheckPriority(request.priority(), limits));
   RETURN_IF_ERROR(CheckSampling(request.sampling(), tokenizer.vocab_size(), limits));
   RETURN_IF_ERROR(ReadStopping(request.stopping(), tokenizer.vocab_size(), tokenizer, limits, spec));
   RETURN_IF_ERROR(ReadResponse(request.response(), limits, spec));
-  ASSIGN_OR_RETURN(spec.prompt, ReadInput(request, model, now));
-  RETURN_IF_ERROR(ReadLengths(request.stopping(), context_tokens, limits, spec));
+  ASSIGN_OR_RETURN(spec.prompt, ReadInput(request, model, limits, now));
+  RETURN_IF_ERROR(ReadLengths(request, context_tokens, limits, spec));
+  spec.priority = request.priority();
   spec.sampling = request.sampling();
   if (!spec.sampling.has_seed()) spec.sampling.set_seed(seed);
   return spec;

@@ -18,12 +18,14 @@ namespace baton {
 // What a client may ask for at most. One place for all of them.
 struct RequestLimits {
   uint32_t max_request_id_bytes = 128;
+  uint64_t max_prompt_bytes = uint64_t{8} << 20;  // of its text, before it is tokenized
   uint32_t max_stop_strings = 64;
   uint32_t max_stop_bytes = 1024;  // of one stop string
   uint32_t max_stop_tokens = 256;
   uint32_t max_logit_bias = 1024;  // entries
   uint32_t max_logprobs = 20;
   uint32_t default_max_tokens = 256;
+  int32_t max_priority = 10;  // of either sign
 };
 
 // Reads and checks a client's call: everything that can be refused without a worker is refused here, with a
@@ -37,6 +39,11 @@ absl::StatusOr<CallSpec> ReadRequest(const v1::GenerateRequest& request, const S
 // INVALID_ARGUMENT naming the first id that is not below `vocab`.
 absl::Status CheckTokenIds(std::string_view field, const google::protobuf::RepeatedField<uint32_t>& ids,
                            uint32_t vocab);
+
+// INVALID_ARGUMENT when a prompt, or the messages of a chat together, have more bytes of text than is
+// allowed.
+absl::Status CheckPromptBytes(std::string_view prompt, const RequestLimits& limits);
+absl::Status CheckPromptBytes(const v1::Chat& chat, const RequestLimits& limits);
 
 // NOT_FOUND unless `name` is absent or names the model that is served.
 absl::Status CheckModelName(bool has_name, const std::string& name, const ServedModel& model);

@@ -105,7 +105,41 @@ TEST_F(ReadRequestTest, EveryRefusalNamesItsField) {
   request = v1::GenerateRequest();
   request.mutable_tokens();
   for (uint32_t i = 0; i < kContext; ++i) request.mutable_tokens()->add_ids(1);
+  EXPECT_EQ(BadField(Read(request)), "tokens.ids");
+  request = v1::GenerateRequest();
+  request.mutable_chat()->add_messages()->set_role("user");
+  request.mutable_chat()->mutable_messages(0)->set_content(std::string(8 * kContext, 'x'));
+  EXPECT_EQ(BadField(Read(request)), "chat");
+}
+
+TEST_F(ReadRequestTest, TextIsBoundedBeforeItIsTokenized) {
+  RequestLimits limits;
+  limits.max_prompt_bytes = 10;
+  EXPECT_TRUE(CheckPromptBytes("0123456789", limits).ok());
+  EXPECT_EQ(CheckPromptBytes("0123456789x", limits).message(), "prompt: 11 bytes, at most 10 are allowed");
+  v1::Chat chat;
+  for (int i = 0; i < 2; ++i) {
+    v1::ChatMessage& message = *chat.add_messages();
+    message.set_role("user");
+    message.set_content("x");
+  }
+  EXPECT_TRUE(CheckPromptBytes(chat, limits).ok());
+  chat.mutable_messages(1)->set_content("xx");
+  EXPECT_EQ(CheckPromptBytes(chat, limits).message(), "chat.messages: 11 bytes, at most 10 are allowed");
+  const std::string long_text(RequestLimits().max_prompt_bytes + 1, 'x');
+  v1::GenerateRequest request;
+  request.set_prompt(long_text);
   EXPECT_EQ(BadField(Read(request)), "prompt");
+  request.mutable_chat()->add_messages()->set_role("user");
+  request.mutable_chat()->mutable_messages(0)->set_content(long_text);
+  EXPECT_EQ(BadField(Read(request)), "chat.messages");
+}
+
+TEST_F(ReadRequestTest, PrioritiesHaveARange) {
+  EXPECT_EQ(Read("prompt: 'x'")->priority, 0);
+  EXPECT_EQ(Read("prompt: 'x' priority: -10")->priority, -10);
+  EXPECT_EQ(BadField(Read("prompt: 'x' priority: 11")), "priority");
+  EXPECT_EQ(BadField(Read("prompt: 'x' priority: -11")), "priority");
 }
 
 TEST_F(ReadRequestTest, SamplingValuesStayInTheirRanges) {

@@ -1,6 +1,7 @@
 #include "router/retry_table.h"
 
 #include "common/error_details.h"
+#include "common/error_reasons.h"
 #include "gtest/gtest.h"
 
 namespace baton {
@@ -8,7 +9,7 @@ namespace {
 
 TEST(RetryTable, SaysForEveryCodeWhatBecomesOfTheRequest) {
   const std::pair<absl::StatusCode, AfterLeg> table[] = {
-      {absl::StatusCode::kResourceExhausted, AfterLeg::kRequeue},
+      {absl::StatusCode::kResourceExhausted, AfterLeg::kMove},
       {absl::StatusCode::kUnavailable, AfterLeg::kRetry},
       {absl::StatusCode::kDataLoss, AfterLeg::kRetry},
       {absl::StatusCode::kDeadlineExceeded, AfterLeg::kRetry},
@@ -21,14 +22,27 @@ TEST(RetryTable, SaysForEveryCodeWhatBecomesOfTheRequest) {
       {absl::StatusCode::kNotFound, AfterLeg::kEnd},
       {absl::StatusCode::kUnimplemented, AfterLeg::kEnd},
   };
-  for (const auto& [code, after] : table) EXPECT_EQ(Classify(absl::Status(code, "")), after) << code;
+  for (const auto& [code, after] : table)
+    EXPECT_EQ(AfterLegEnded(absl::Status(code, "")).after, after) << code;
 }
 
-TEST(RetryTable, DrainingIsNoLossAndAFailedHandoffIsThePairs) {
-  EXPECT_EQ(Classify(WithErrorInfo(absl::UnavailableError(""), "DRAINING")), AfterLeg::kRequeue);
-  const absl::Status handoff = WithErrorInfo(absl::NotFoundError(""), "HANDOFF_FAILED");
-  EXPECT_EQ(Classify(handoff), AfterLeg::kRetry);
-  EXPECT_TRUE(BlamesPair(handoff));
+TEST(RetryTable, AReasonSaysMoreThanTheCode) {
+  const RetryRow& drained = AfterLegEnded(WithErrorInfo(absl::UnavailableError(""), kReasonDraining));
+  EXPECT_EQ(drained.after, AfterLeg::kMove);
+  EXPECT_EQ(drained.blame, Blame::kDraining);
+  const RetryRow& handoff = AfterLegEnded(WithErrorInfo(absl::NotFoundError(""), kReasonHandoffFailed));
+  EXPECT_EQ(handoff.after, AfterLeg::kRetry);
+  EXPECT_EQ(handoff.blame, Blame::kPair);
+  EXPECT_EQ(AfterLegEnded(WithErrorInfo(absl::UnavailableError(""), kReasonStalled)).word, "stalled");
+  EXPECT_EQ(AfterLegEnded(absl::UnavailableError("")).word, "worker_lost");
+}
+
+TEST(RetryTable, EveryRowCanBeReached) {
+  for (const RetryRow& row : RetryRows()) {
+    absl::Status status(row.code, "");
+    if (!row.reason.empty()) status = WithErrorInfo(status, row.reason);
+    EXPECT_EQ(&AfterLegEnded(status), &row) << row.code << " " << row.reason;
+  }
 }
 
 TEST(RetryTable, ClientsSeeNoAddress) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/error_details.h"
+#include "common/error_reasons.h"
 #include "common/str_cat.h"
 #include "router/client_stream.h"
 
@@ -11,21 +12,26 @@ namespace baton {
 
 Router::Router(const RouterOptions& options, std::string model_hash, const Tokenizer* tokenizer,
                RandomSource* random)
-    : options_(options), tokenizer_(tokenizer), random_(random), workers_(std::move(model_hash)) {}
+    : options_(options),
+      tokenizer_(tokenizer),
+      random_(random),
+      workers_(std::move(model_hash)),
+      queue_(options.admission),
+      retries_(options.retries) {}
 
 Router::~Router() = default;
 
 RouterActions Router::OnCall(CallId id, CallSpec spec, absl::Time now) {
   RouterActions actions;
   absl::Status refusal;
+  const QueuedCall queued = {id, spec.tenant, spec.priority, spec.prompt.size() + spec.max_tokens,
+                             spec.arrival};
   if (draining_) {
-    refusal = WithErrorInfo(absl::UnavailableError("the router is draining"), "DRAINING");
+    refusal = WithErrorInfo(absl::UnavailableError("the router is draining"), kReasonDraining);
   } else if (by_request_id_.contains(spec.request_id)) {
     refusal = absl::AlreadyExistsError(StrCat("request_id: ", spec.request_id, " is in flight"));
-  } else if (queue_.size() >= options_.max_queued) {
-    refusal = WithRetryInfo(
-        absl::ResourceExhaustedError(StrCat("the queue is full: ", options_.max_queued, " requests")),
-        absl::Seconds(1));
+  } else {
+    refusal = queue_.Admit(queued, std::min(options_.call.queue_limit, spec.deadline - now));
   }
   if (!refusal.ok()) {
     EndCall end;
@@ -41,6 +47,8 @@ RouterActions Router::OnCall(CallId id, CallSpec spec, absl::Time now) {
                                              random_, now);
   GenerateCall& added = *call;
   calls_.emplace(id, std::move(call));
+  queue_.Push(queued, now);
+  retries_.OnRequest();
   Settle(added, actions);
   Dispatch(now, actions);
   return actions;
@@ -53,11 +61,10 @@ GenerateCall* Router::Find(CallId id) {
 
 void Router::Settle(GenerateCall& call, RouterActions& actions) {
   const CallId id = call.id();
-  const std::pair<int, CallId> place(call.has_tokens() ? 0 : 1, id);
-  if (call.queued()) {
-    queue_.insert(place);
-  } else {
-    queue_.erase(place);
+  if (!call.queued()) {
+    queue_.Erase(id);
+  } else if (!queue_.Contains(id)) {
+    queue_.PushAgain(id, call.has_tokens(), call.spec().arrival);
   }
   const absl::Time next = call.next_timer();
   absl::Time& armed = timer_of_.try_emplace(id, absl::InfiniteFuture()).first->second;
@@ -73,35 +80,49 @@ void Router::Settle(GenerateCall& call, RouterActions& actions) {
   calls_.erase(id);
 }
 
-void Router::Dispatch(absl::Time now, RouterActions& actions) {
-  std::vector<WorkerSnapshot> workers;
-  bool changed = true;
-  const std::vector<std::pair<int, CallId>> waiting(queue_.begin(), queue_.end());
-  for (const auto& [rank, id] : waiting) {
-    GenerateCall& call = *calls_.at(id);
-    if (!call.WantsPair(now)) continue;
-    if (std::exchange(changed, false)) workers = workers_.Snapshot();
-    const PickResult pick = PickPair(workers, call.pair_request(), options_.picker);
-    bool blocked = false;
-    switch (pick.outcome) {
-      case PickResult::kPicked:
-        call.OnPair(pick.pair, now, actions);
-        changed = true;
-        break;
-      case PickResult::kNoWorker:
-        call.OnNoWorker(now, actions);
-        break;
-      case PickResult::kTooLarge:
-        call.OnTooLarge(pick.largest_tokens, now, actions);
-        break;
-      case PickResult::kWait:
-        blocked = now - call.queued_since() >= options_.overtake_limit;
-        break;
-    }
-    Settle(call, actions);
-    if (blocked) break;
+bool Router::Place(GenerateCall& call, const std::vector<WorkerSnapshot>& workers, absl::Time now,
+                   RouterActions& actions) {
+  const PickResult pick = PickPair(workers, call.pair_request(now), options_.picker);
+  switch (pick.outcome) {
+    case PickResult::kPicked:
+      if (call.owes_retry() && !retries_.Take(calls(), now)) {
+        call.HoldRetry(now + options_.retry_pause);
+        actions.push_back(RetryHeld{call.id()});
+        return false;
+      }
+      queue_.Take(call.id(), now);
+      call.OnPair(pick.pair, now, actions);
+      return true;
+    case PickResult::kNoWorker:
+      call.OnNoWorker(now, actions);
+      return false;
+    case PickResult::kTooLarge:
+      call.OnTooLarge(pick.largest_tokens, now, actions);
+      return false;
+    case PickResult::kWait:
+      if (now - call.queued_since() >= options_.overtake_limit) fenced_.insert(pick.awaited);
+      return false;
   }
-  next_dispatch_ = queue_.empty() ? absl::InfiniteFuture() : now + options_.dispatch_interval;
+  return false;
+}
+
+void Router::Dispatch(absl::Time now, RouterActions& actions) {
+  fenced_.clear();
+  AdmissionQueue::Round round(&queue_);
+  std::vector<WorkerSnapshot> workers;
+  bool placed = true;
+  for (uint32_t passed = 0; passed < options_.max_passed;) {
+    const std::optional<CallId> id = round.Next();
+    if (!id) break;
+    GenerateCall& call = *calls_.at(*id);
+    if (!call.WantsPair(now)) continue;
+    if (placed) workers = workers_.Snapshot();
+    for (WorkerSnapshot& worker : workers) worker.fenced = fenced_.contains(worker.name);
+    placed = Place(call, workers, now, actions);
+    passed += placed ? 0 : 1;
+    Settle(call, actions);
+  }
+  next_dispatch_ = queue_.size() == 0 ? absl::InfiniteFuture() : now + options_.dispatch_interval;
 }
 
 RouterActions Router::EndOne(CallId id, const absl::Status& status, absl::Time now) {
@@ -161,6 +182,16 @@ RouterActions Router::OnLegClosed(const LegKey& key, const absl::Status& status,
 
 RouterActions Router::OnWorkersChanged(absl::Time now) {
   RouterActions actions;
+  const uint64_t before = std::exchange(replacements_, workers_.replacements());
+  if (before != replacements_) {
+    std::set<CallId> calls;
+    for (const auto& [id, call] : calls_) calls.insert(id);
+    for (const CallId id : calls) {
+      GenerateCall& call = *calls_.at(id);
+      call.OnReplacement(now, actions);
+      Settle(call, actions);
+    }
+  }
   Dispatch(now, actions);
   return actions;
 }
@@ -171,12 +202,14 @@ absl::Time Router::next_timer() const {
 
 RouterActions Router::OnTimer(absl::Time now) {
   RouterActions actions;
+  bool look = now >= next_dispatch_;
   while (!timers_.empty() && timers_.begin()->first <= now) {
+    look = true;  // a call that lost its legs queues, one that ended leaves room
     GenerateCall& call = *calls_.at(timers_.begin()->second);
     call.OnTimer(now, actions);
     Settle(call, actions);
   }
-  if (now >= next_dispatch_) Dispatch(now, actions);
+  if (look) Dispatch(now, actions);
   return actions;
 }
 
@@ -190,12 +223,12 @@ absl::Status Router::CheckInvariants() const {
   for (const auto& [id, call] : calls_) {
     if (absl::Status status = call->CheckInvariants(); !status.ok()) return status;
     queued += call->queued();
-    if (call->queued() != queue_.contains({call->has_tokens() ? 0 : 1, id})) {
+    if (call->queued() != queue_.Contains(id)) {
       return absl::InternalError(StrCat("call ", id, " disagrees with the queue"));
     }
   }
-  return queued == queue_.size() ? absl::OkStatus()
-                                 : absl::InternalError("the queue holds calls that do not wait");
+  if (queued != queue_.size()) return absl::InternalError("the queue holds calls that do not wait");
+  return queue_.CheckInvariants();
 }
 
 }  // namespace baton

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -13,19 +14,25 @@
 #include "absl/time/time.h"
 #include "common/random_source.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "router/admission_queue.h"
 #include "router/call_spec.h"
 #include "router/generate_call.h"
 #include "router/pair_picker.h"
+#include "router/retry_budget.h"
 #include "router/router_actions.h"
 #include "router/worker_registry.h"
 
 namespace baton {
 
 struct RouterOptions {
-  uint32_t max_queued = 1024;                               // calls that wait for a pair
-  absl::Duration overtake_limit = absl::Milliseconds(500);  // a call that waited longer is not overtaken
+  AdmissionOptions admission;
+  // A call that could not be placed for longer keeps the worker that is likely to have room first for itself.
+  absl::Duration overtake_limit = absl::Milliseconds(500);
   absl::Duration dispatch_interval =
       absl::Milliseconds(5);  // how often a waiting queue is looked at without a cause
+  uint32_t max_passed = 64;   // calls that cannot be placed, looked at in one go
+  absl::Duration retry_pause = absl::Milliseconds(100);  // before the retry budget is asked again
+  RetryBudgetOptions retries;
   PickerOptions picker;
   GenerateCallOptions call;
 };
@@ -33,9 +40,10 @@ struct RouterOptions {
 // All calls of a router, the queue in which they wait for a pair, and the workers. A state machine without
 // thread, socket or clock: it takes events and returns actions. Belongs to one executor.
 //
-// The queue is in order of arrival, calls whose clients have seen tokens first. A call is given a pair as
-// soon as its turn comes and prefill could start within a short bound; one that cannot be placed yet may be
-// overtaken by later ones that can, until it has waited for overtake_limit.
+// AdmissionQueue says whose turn it is. A call is given a pair as soon as its turn comes and prefill could
+// start within a short bound; one that cannot be placed yet is overtaken by later ones that can. Once it has
+// waited for overtake_limit, one worker is kept for it, so that it waits for room there and for nothing else,
+// and the others go on.
 class Router {
  public:
   // `tokenizer` and `random` outlive the router. `model_hash`: see WorkerRegistry.
@@ -44,8 +52,8 @@ class Router {
   ~Router();
 
   // Answered by exactly one EndCall, which is among the returned actions when the call is refused:
-  // ALREADY_EXISTS while its request_id is in flight, RESOURCE_EXHAUSTED when the queue is full, UNAVAILABLE
-  // while draining.
+  // ALREADY_EXISTS while its request_id is in flight, RESOURCE_EXHAUSTED when AdmissionQueue says so,
+  // UNAVAILABLE while draining.
   RouterActions OnCall(CallId id, CallSpec spec, absl::Time now);
   RouterActions OnClientGone(CallId id, absl::Time now);
   // The stream was cut because its client does not read.
@@ -70,6 +78,7 @@ class Router {
 
   uint32_t calls() const { return static_cast<uint32_t>(calls_.size()); }
   uint32_t queued() const { return static_cast<uint32_t>(queue_.size()); }
+  uint64_t waiting_tokens() const { return queue_.waiting_tokens(); }
   absl::Status CheckInvariants() const;
 
  private:
@@ -77,6 +86,9 @@ class Router {
   // After any event: places what can be placed, forgets what has ended, keeps the timers.
   void Settle(GenerateCall& call, RouterActions& actions);
   void Dispatch(absl::Time now, RouterActions& actions);
+  // Gives the call a pair if it can be placed now; false when it was passed over.
+  bool Place(GenerateCall& call, const std::vector<WorkerSnapshot>& workers, absl::Time now,
+             RouterActions& actions);
   RouterActions EndOne(CallId id, const absl::Status& status, absl::Time now);
 
   const RouterOptions options_;
@@ -85,8 +97,10 @@ class Router {
   WorkerRegistry workers_;
   std::unordered_map<CallId, std::unique_ptr<GenerateCall>> calls_;
   std::unordered_map<std::string, CallId> by_request_id_;
-  // First those with tokens, then by arrival: (1 without tokens, call).
-  std::set<std::pair<int, CallId>> queue_;
+  AdmissionQueue queue_;
+  RetryBudget retries_;
+  std::set<std::string> fenced_;  // within Dispatch: workers that are kept for calls which wait for room
+  uint64_t replacements_ = 0;     // of workers, as the calls have been told
   std::set<std::pair<absl::Time, CallId>> timers_;
   std::unordered_map<CallId, absl::Time> timer_of_;
   absl::Time next_dispatch_ = absl::InfiniteFuture();

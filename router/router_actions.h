@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -68,10 +69,17 @@ struct AttemptLost {
   LegKey leg;  // the one that ended it
   std::string worker;
   absl::Status status;
+  const char* phase = "";   // as in EndCall
+  std::string_view reason;  // a word of the retry table
+};
+
+// A lost attempt is not replaced yet: the router's retry budget is used up.
+struct RetryHeld {
+  CallId call = 0;
 };
 
 using RouterAction =
-    std::variant<OpenPrefillLeg, OpenDecodeLeg, CancelLeg, SendToClient, EndCall, AttemptLost>;
+    std::variant<OpenPrefillLeg, OpenDecodeLeg, CancelLeg, SendToClient, EndCall, AttemptLost, RetryHeld>;
 using RouterActions = std::vector<RouterAction>;
 
 }  // namespace baton

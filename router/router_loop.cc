@@ -1,5 +1,6 @@
 #include "router/router_loop.h"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -177,6 +178,8 @@ void RouterLoop::Do(AttemptLost& lost) {
       {{"request_id", lost.request_id},
        {"attempt", lost.leg.attempt},
        {"leg", lost.leg.leg == Leg::kPrefill ? "prefill" : "decode"},
+       {"phase", lost.phase},
+       {"reason", lost.reason},
        {"worker", lost.worker},
        {"status", lost.status}});
   PublishWorkers();
@@ -199,10 +202,12 @@ void RouterLoop::Arm() {
 void RouterLoop::Publish() {
   const uint32_t waiting = router_.queued();
   const uint32_t running = router_.calls() - waiting;
-  metrics_->OnLoad(running, waiting);
+  metrics_->OnLoad(running, waiting, router_.waiting_tokens());
   MutexLock lock(&board_mutex_);
   board_.load.set_requests_running(running);
   board_.load.set_requests_waiting(waiting);
+  board_.load.set_waiting_tokens(
+      static_cast<uint32_t>(std::min<uint64_t>(router_.waiting_tokens(), UINT32_MAX)));
 }
 
 }  // namespace baton

@@ -72,6 +72,7 @@ class RouterLoop {
   void Do(SendToClient& send);
   void Do(EndCall& end);
   void Do(AttemptLost& lost);
+  void Do(RetryHeld&) { metrics_->OnRetryHeld(); }
   void OnLegOpened() ABSL_LOCKS_EXCLUDED(legs_mutex_);
   void OnLegClosed(const LegKey& key, const absl::Status& status) ABSL_LOCKS_EXCLUDED(legs_mutex_);
   void Arm();

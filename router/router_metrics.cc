@@ -34,10 +34,12 @@ RouterMetrics::RouterMetrics(Metrics* metrics)
       overhead_(metrics->Get<Metric::kRouterOverhead>()),
       handoff_(metrics->Get<Metric::kHandoff>()),
       prompt_tokens_(metrics->Get<Metric::kPromptTokens>()),
-      cached_tokens_(metrics->Get<Metric::kCachedTokens>()),
       generation_tokens_(metrics->Get<Metric::kGenerationTokens>()),
+      retries_held_(metrics->Get<Metric::kRetriesHeld>()),
+      recipe_changes_(metrics->Get<Metric::kRecipeChanges>()),
       running_(metrics->Get<Metric::kRequestsRunning>()),
-      waiting_(metrics->Get<Metric::kRequestsWaiting>()) {}
+      waiting_(metrics->Get<Metric::kRequestsWaiting>()),
+      waiting_tokens_(metrics->Get<Metric::kWaitingTokens>()) {}
 
 void RouterMetrics::OnSend(const SendToClient& send) {
   if (send.gap) gap_.Observe(absl::ToDoubleSeconds(*send.gap));
@@ -51,6 +53,7 @@ void RouterMetrics::OnEnd(const EndCall& end) {
       .Increment();
   if (absl::IsCancelled(end.status)) metrics_->Get<Metric::kCancels>(end.phase).Increment();
   const v1::Timings& timings = end.timings;
+  recipe_changes_.Increment(timings.recipe_changes());
   if (timings.has_router_queue_ms()) queue_.Observe(timings.router_queue_ms() * kMillisecond);
   if (!timings.has_ttft_ms()) return;
   ttft_.Observe(timings.ttft_ms() * kMillisecond);
@@ -58,18 +61,18 @@ void RouterMetrics::OnEnd(const EndCall& end) {
   if (timings.has_handoff_ms()) handoff_.Observe(timings.handoff_ms() * kMillisecond);
   if (!end.status.ok()) return;
   prompt_tokens_.Increment(end.usage.prompt_tokens());
-  cached_tokens_.Increment(end.usage.cached_tokens());
   duration_.Observe(timings.e2e_ms() * kMillisecond);
   if (timings.has_tpot_ms()) tpot_.Observe(timings.tpot_ms() * kMillisecond);
 }
 
 void RouterMetrics::OnAttemptLost(const AttemptLost& lost) {
-  metrics_->Get<Metric::kRecoveries>(absl::StatusCodeToString(lost.status.code())).Increment();
+  metrics_->Get<Metric::kRecoveries>(lost.reason).Increment();
 }
 
-void RouterMetrics::OnLoad(uint32_t running, uint32_t waiting) {
+void RouterMetrics::OnLoad(uint32_t running, uint32_t waiting, uint64_t waiting_tokens) {
   running_.Set(running);
   waiting_.Set(waiting);
+  waiting_tokens_.Set(static_cast<double>(waiting_tokens));
 }
 
 void RouterMetrics::OnWorkers(const v1::ListWorkersResponse& workers) {

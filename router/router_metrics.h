@@ -7,7 +7,17 @@
 
 namespace baton {
 
-// What a router measures, from the actions of its machine. Used by the router's executor.
+// What a router measures.
+inline constexpr Metric kRouterMetrics[] = {
+    Metric::kTimeToFirstToken, Metric::kInterTokenLatency, Metric::kTimePerOutputToken,
+    Metric::kRequestDuration,  Metric::kRequestQueue,      Metric::kHandoff,
+    Metric::kRouterOverhead,   Metric::kRequestsRunning,   Metric::kRequestsWaiting,
+    Metric::kWaitingTokens,    Metric::kPromptTokens,      Metric::kGenerationTokens,
+    Metric::kRequests,         Metric::kRecoveries,        Metric::kRetriesHeld,
+    Metric::kRecipeChanges,    Metric::kCancels,           Metric::kWorkers,
+};
+
+// Measures it, from the actions of the router's machine. Used by the router's executor.
 class RouterMetrics {
  public:
   explicit RouterMetrics(Metrics* metrics);
@@ -15,7 +25,8 @@ class RouterMetrics {
   void OnSend(const SendToClient& send);
   void OnEnd(const EndCall& end);
   void OnAttemptLost(const AttemptLost& lost);
-  void OnLoad(uint32_t running, uint32_t waiting);
+  void OnRetryHeld() { retries_held_.Increment(); }
+  void OnLoad(uint32_t running, uint32_t waiting, uint64_t waiting_tokens);
   void OnWorkers(const v1::ListWorkersResponse& workers);
 
  private:
@@ -28,10 +39,12 @@ class RouterMetrics {
   prometheus::Histogram& overhead_;
   prometheus::Histogram& handoff_;
   prometheus::Counter& prompt_tokens_;
-  prometheus::Counter& cached_tokens_;
   prometheus::Counter& generation_tokens_;
+  prometheus::Counter& retries_held_;
+  prometheus::Counter& recipe_changes_;
   prometheus::Gauge& running_;
   prometheus::Gauge& waiting_;
+  prometheus::Gauge& waiting_tokens_;
 };
 
 }  // namespace baton

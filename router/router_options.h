@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/credentials.h"
 #include "common/drain_sequence.h"
 #include "common/grpc_server.h"
 #include "common/option.h"
@@ -18,11 +19,13 @@ namespace baton {
 struct RouterProgramOptions {
   RouterProgramOptions();
 
-  GrpcServerOptions server;
+  GrpcServerOptions server;  // its `credentials` are made from the next member
+  CredentialOptions credentials;
   std::string metrics_listen;  // host:port; empty: no metrics are served
   std::string model;           // the GGUF file that the workers serve
   WorkerWatch::Options watch;
   RouterOptions router;
+  std::vector<std::string> tenant_weights;  // name=weight; the router's own are made from these
   InferenceService::Options inference;
   DrainOptions drain;
   std::string log_format = "text";

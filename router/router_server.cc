@@ -14,10 +14,11 @@ constexpr char kControl[] = "baton.v1.Control";
 }  // namespace
 
 RouterServer::RouterServer(const RouterOptions& router, const InferenceService::Options& inference,
-                           const Parts& parts)
+                           const std::shared_ptr<const Credentials>& credentials, const Parts& parts)
     : instance_id_(InstanceId::Mint(*parts.random).text()),
       model_(parts.model),
       metrics_(parts.metrics),
+      stubs_(credentials),
       executor_("router", parts.clock),
       loop_(router, parts.model->content_hash(),
             {.tokenizer = &parts.model->tokenizer(),
@@ -30,7 +31,8 @@ RouterServer::RouterServer(const RouterOptions& router, const InferenceService::
                              .loop = &loop_,
                              .clock = parts.clock,
                              .random = parts.random,
-                             .drain = parts.drain}),
+                             .drain = parts.drain,
+                             .credentials = credentials}),
       control_(this, parts.drain) {}
 
 absl::StatusOr<std::unique_ptr<RouterServer>> RouterServer::Start(const GrpcServerOptions& server,
@@ -38,7 +40,7 @@ absl::StatusOr<std::unique_ptr<RouterServer>> RouterServer::Start(const GrpcServ
                                                                   const InferenceService::Options& inference,
                                                                   const WorkerWatch::Options& watch,
                                                                   const Parts& parts) {
-  std::unique_ptr<RouterServer> self(new RouterServer(router, inference, parts));
+  std::unique_ptr<RouterServer> self(new RouterServer(router, inference, server.credentials, parts));
   self->health_.SetServing(kControl, true);
   self->health_.SetServing(kInference, false);
   self->loop_.OnServingChange(

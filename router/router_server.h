@@ -44,7 +44,8 @@ class RouterServer final : private ControlProvider {
   void ServeUntilDrained(const DrainOptions& options) { server_->ServeUntilDrained(options); }
 
  private:
-  RouterServer(const RouterOptions& router, const InferenceService::Options& inference, const Parts& parts);
+  RouterServer(const RouterOptions& router, const InferenceService::Options& inference,
+               const std::shared_ptr<const Credentials>& credentials, const Parts& parts);
 
   v1::GetServerInfoResponse ServerInfo() const override;
   std::vector<v1::ModelInfo> Models() const override;
