@@ -1,111 +1,105 @@
-#include <string>
-#include <utility>
-#include <vector>
+// Runs the whole system under faults, seed by seed.
+//
+//   faults_test                   as many seeds as CI runs
+//   faults_test --seed=N          one; with --trace, everything that happens in it
+//   faults_test --seeds=N         that many
 
-#include "common/error_details.h"
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "common/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/simulation/simulated_system.h"
+#include "tests/simulation/scenario.h"
 
 namespace baton {
 namespace {
 
-// One run of random sizes, delays, cancels, crashes and restarts, all drawn from a seed.
-class RandomRun {
- public:
-  explicit RandomRun(uint64_t seed) : random_(seed), system_(DrawOptions(seed)) {
-    const absl::Time start = system_.world().now() + absl::Milliseconds(600);
-    const uint64_t calls = 2 + random_.Next() % 8;
-    for (uint64_t i = 0; i < calls; ++i) DrawCall(start);
-    const uint64_t faults = random_.Next() % 4;
-    for (uint64_t i = 0; i < faults; ++i) DrawFault(start);
-  }
+// A sanitizer makes everything many times slower; the sizes of the runs say nothing there.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr uint64_t kSeeds = 300;
+#else
+constexpr uint64_t kSeeds = 7000;
+#endif
+// From this many seeds on, each fault must have happened in each phase this often.
+constexpr uint64_t kEnoughSeeds = 7000;
+constexpr uint64_t kTimesEach = 3;
 
-  void RunAndCheck() {
-    ASSERT_EQ(system_.Run(absl::Minutes(5)), absl::OkStatus());
-    for (const auto& [id, spec] : calls_) Check(id, spec);
-    ASSERT_EQ(system_.CheckQuiescent(), absl::OkStatus());
-  }
+struct Flags {
+  uint64_t first = 1;
+  uint64_t seeds = kSeeds;
+  bool trace = false;
+} flags;
 
- private:
-  SimulatedSystem::Options DrawOptions(uint64_t seed) {
-    SimulatedSystem::Options options;
-    options.seed = seed;
-    options.prefill_workers = random_.Next() % 3;
-    options.decode_workers = 1 + random_.Next() % 3;
-    options.delays.link_min = absl::Microseconds(10);
-    options.delays.link_max = absl::Microseconds(20 + random_.Next() % 5000);
-    options.delays.bytes_per_second = 1e6 * static_cast<double>(1 + random_.Next() % 1000);
-    const uint32_t blocks[] = {8, 16, 32};
-    options.prefill_engine.block_tokens = blocks[random_.Next() % 3];
-    options.decode_engine.block_tokens = blocks[random_.Next() % 3];
-    options.decode_engine.end_every = options.prefill_engine.end_every = random_.Next() % 2 == 0 ? 0 : 20;
-    options.prefill.chunk_tokens = 1 + static_cast<uint32_t>(random_.Next() % 64);
-    options.check_every = 16;
-    return options;
-  }
-
-  absl::Time Draw(absl::Time start, uint64_t within_us) {
-    return start + absl::Microseconds(random_.Next() % within_us);
-  }
-
-  void DrawCall(absl::Time start) {
-    CallSpec spec;
-    const uint64_t prompt = 1 + random_.Next() % 150;
-    const uint64_t salt = random_.Next();
-    for (uint64_t i = 0; i < prompt; ++i) spec.prompt.push_back(static_cast<TokenId>((i * 7 + salt) % 256));
-    spec.max_tokens = 1 + static_cast<uint32_t>(random_.Next() % 60);
-    spec.stop_ids = {ByteTokenizer::kEnd};
-    const absl::Time when = Draw(start, 50'000);
-    const CallId id = system_.Submit(when, spec);
-    calls_.emplace_back(id, spec);
-    if (random_.Next() % 4 == 0) system_.CancelAt(Draw(when, 100'000), id);
-  }
-
-  void DrawFault(absl::Time start) {
-    const SimulatedSystem::Options options = system_.options();
-    const uint64_t victim = random_.Next() % (options.prefill_workers + options.decode_workers);
-    const std::string name = victim < options.prefill_workers
-                                 ? StrCat("prefill-", victim)
-                                 : StrCat("decode-", victim - options.prefill_workers);
-    const absl::Time when = Draw(start, 150'000);
-    system_.KillAt(when, name);
-    // Every crash is followed by a restart, so that what waits is served in the end.
-    system_.RestartAt(when + absl::Microseconds(random_.Next() % 2'000'000), name);
-    ++faults_;
-  }
-
-  void Check(CallId id, const CallSpec& spec) {
-    const SimulatedSystem::Answer& answer = system_.answer(id);
-    const std::vector<TokenId> expected = system_.Expected(spec);
-    // Whatever a client has received is the beginning of the right answer, each token once.
-    ASSERT_LE(answer.tokens.size(), expected.size());
-    EXPECT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), expected.begin()));
-    for (uint32_t i = 0; i < answer.indexes.size(); ++i) ASSERT_EQ(answer.indexes[i], i);
-    if (answer.status.ok()) {
-      EXPECT_EQ(answer.tokens, expected);
-      EXPECT_EQ(answer.usage.completion_tokens(), expected.size());
-      EXPECT_EQ(answer.usage.prompt_tokens(), spec.prompt.size());
-    } else if (!absl::IsCancelled(answer.status)) {
-      EXPECT_EQ(ErrorReason(answer.status), "WORKER_LOST") << answer.status;
-      EXPECT_GE(faults_, 2) << "one crash must not cost a request";
+void ExpectEveryFaultInEveryPhase(const FaultCounts& counts) {
+  for (size_t row = 0; row < FaultTable().size(); ++row) {
+    for (int phase = 0; phase < kCallPhases; ++phase) {
+      const CallPhase at = static_cast<CallPhase>(phase);
+      EXPECT_GE(counts.of(row, at), kTimesEach) << FaultTable()[row].name << " while " << CallPhaseName(at);
     }
   }
+}
 
-  SeededRandomSource random_;
-  SimulatedSystem system_;
-  std::vector<std::pair<CallId, CallSpec>> calls_;
-  int faults_ = 0;
-};
-
-// 400 seeds; a failing one is replayed alone by its number.
-TEST(Faults, WhateverCrashesEveryAnswerIsRightAndEveryBlockComesBack) {
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
-    SCOPED_TRACE(StrCat("seed ", seed));
-    RandomRun(seed).RunAndCheck();
-    if (::testing::Test::HasFailure()) return;
+void Print(const FaultCounts& counts) {
+  std::printf("%-32s", "");
+  for (int phase = 0; phase < kCallPhases; ++phase) {
+    std::printf("%13s", CallPhaseName(static_cast<CallPhase>(phase)));
   }
+  std::printf("\n");
+  for (size_t row = 0; row < FaultTable().size(); ++row) {
+    std::printf("%-32s", FaultTable()[row].name);
+    for (int phase = 0; phase < kCallPhases; ++phase) {
+      std::printf("%13lu", static_cast<unsigned long>(counts.of(row, static_cast<CallPhase>(phase))));
+    }
+    std::printf("\n");
+  }
+}
+
+TEST(Faults, WhateverFailsEveryCallEndsRightAndEveryBlockComesBack) {
+  FaultCounts counts;
+  uint64_t calls = 0, completed = 0, faults = 0, recoveries = 0;
+  const std::clock_t begin = std::clock();
+  for (uint64_t seed = flags.first; seed < flags.first + flags.seeds; ++seed) {
+    Scenario scenario(seed, flags.trace, &counts);
+    const absl::Status status = scenario.Run();
+    ASSERT_TRUE(status.ok()) << status.message() << "\n  seed " << seed << "; to see it happen:\n"
+                             << "  bazel run //tests/simulation:faults_test -- --trace --seed=" << seed;
+    calls += scenario.calls();
+    completed += scenario.completed();
+    faults += scenario.faults();
+    recoveries += scenario.recoveries();
+  }
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  Print(counts);
+  std::printf(
+      "%lu seeds, %.0f per second of CPU time; %lu calls, %lu whole answers, %lu faults, %lu recoveries\n",
+      static_cast<unsigned long>(flags.seeds), static_cast<double>(flags.seeds) / seconds,
+      static_cast<unsigned long>(calls), static_cast<unsigned long>(completed),
+      static_cast<unsigned long>(faults), static_cast<unsigned long>(recoveries));
+  if (flags.seeds >= kEnoughSeeds) ExpectEveryFaultInEveryPhase(counts);
+}
+
+// False for what is no flag of this test.
+bool ReadFlag(absl::string_view argument) {
+  if (argument == "--trace") return flags.trace = true;
+  if (absl::ConsumePrefix(&argument, "--seeds=")) return absl::SimpleAtoi(argument, &flags.seeds);
+  if (!absl::ConsumePrefix(&argument, "--seed=")) return false;
+  flags.seeds = 1;
+  return absl::SimpleAtoi(argument, &flags.first);
 }
 
 }  // namespace
 }  // namespace baton
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    if (baton::ReadFlag(argv[i])) continue;
+    std::fprintf(stderr, "unknown argument %s; there are --seed=N, --seeds=N and --trace\n", argv[i]);
+    return 2;
+  }
+  return RUN_ALL_TESTS();
+}

@@ -1,187 +1,223 @@
-#include <cstring>
+#include "tests/simulation/sim_decode.h"
 
-#include "tests/simulation/sim_nodes.h"
+#include <utility>
+#include <vector>
+
+#include "common/status_macros.h"
+#include "kv_transfer/backends/grpc/grpc_backend.h"
 
 namespace baton {
 namespace {
 
-// Copies between two lists of spans of the same length in all, each in the canonical order.
-void CopySpans(const std::vector<DeviceSpan>& from, const std::vector<DeviceSpan>& to) {
-  size_t to_index = 0;
-  uint64_t to_offset = 0;
-  for (const DeviceSpan& source : from) {
-    for (uint64_t done = 0; done < source.bytes;) {
-      const DeviceSpan& target = to[to_index];
-      const uint64_t bytes = std::min(source.bytes - done, target.bytes - to_offset);
-      std::memcpy(target.data + to_offset, source.data + done, bytes);
-      done += bytes;
-      to_offset += bytes;
-      if (to_offset == target.bytes) {
-        ++to_index;
-        to_offset = 0;
-      }
-    }
-  }
-}
-
-DecodeSchedulerOptions WithIdentity(DecodeSchedulerOptions options, const std::string& name,
+DecodeSchedulerOptions WithIdentity(DecodeSchedulerOptions options, const std::string& address,
                                     const std::string& instance_id) {
   options.instance_id = instance_id;
-  options.advertise = name;
-  options.transports = {"simulated"};
+  options.advertise = address;
+  options.transports = {GrpcBackend().name};
+  return options;
+}
+
+LandingTable::Options TableOptions(const ReceiverLimits& receiver) {
+  LandingTable::Options options;
+  options.transports = {{GrpcBackend().name, GrpcBackend().data_on_stream}};
+  options.receiver = receiver;
   return options;
 }
 
 }  // namespace
 
-SimDecode::SimDecode(SimWorld* world, const SimDelays& delays, std::string name, std::string instance_id,
-                     const ScriptedEngine::Options& engine, const DecodeSchedulerOptions& options)
-    : SimWorker(world, delays, std::move(name), std::move(instance_id)),
-      engine_(engine),
-      scheduler_(WithIdentity(options, this->name(), this->instance_id()), &engine_.info(), &engine_.kv(),
-                 &world->random()),
-      table_({.transports = {{"simulated"}}}, &engine_.kv()),
-      timer_(world),
-      land_timer_(world) {}
+SimDecode::SimDecode(const WorkerParts& parts, std::string address, std::string instance_id,
+                     const WorkerPace& pace, const Options& options)
+    : SimWorker(parts, std::move(address), std::move(instance_id), pace),
+      engine_(options.engine),
+      device_(CreateCpuDevice()),
+      scheduler_(WithIdentity(options.scheduler, this->address(), this->instance_id()), &engine_.info(),
+                 &engine_.kv(), &parts.world->random()),
+      timer_(&loop_),
+      table_(TableOptions(options.receiver), &engine_.kv()),
+      land_timer_(&transfer_),
+      backend_(GrpcBackend().make_receiver(device_.get())) {}
 
-void SimDecode::OnRequest(std::shared_ptr<SimLeg> leg, v1::DecodeRequest request, absl::Time deadline,
-                          std::function<void(const v1::DecodeEvent&)> to_router) {
-  const LegId id = AddLeg(leg);
-  to_router_[id] = std::move(to_router);
-  Perform(scheduler_.OnRequest(id, request, world_->now(), deadline, world_->now()));
+SimDecode::~SimDecode() {
+  // A killed process ends in the middle of what it receives.
+  for (const auto& [transfer, pieces] : receiving_) backend_->Withdraw(transfer);
+}
+
+void SimDecode::OnRequest(const std::shared_ptr<SimStream>& stream, const v1::DecodeRequest& request,
+                          absl::Duration time_left, SimLegs<v1::DecodeEvent>::OnEvent on_event) {
+  if (draining()) return stream->Finish(DrainingStatus());
+  const absl::Time now = world_->now();
+  const LegId id = legs_.Open(stream, request.attempt().transfer_id(), std::move(on_event));
+  stream->set_on_closed_at_server([this, id](const absl::Status&) {
+    if (legs_.Closed(id)) Perform(scheduler_.OnLegClosed(id));
+  });
+  Perform(scheduler_.OnRequest(id, request, now, now + time_left, now));
 }
 
 void SimDecode::Perform(DecodeScheduler::Actions actions) {
   for (DecodeScheduler::Action& action : actions) {
     if (auto* send = std::get_if<DecodeScheduler::SendEvent>(&action)) {
-      const std::shared_ptr<SimLeg> leg = legs_.at(send->leg);
-      leg->to_router.Send([leg, event = std::move(send->event), to_router = to_router_.at(send->leg)] {
-        if (leg->router_open) to_router(event);
-      });
+      const TransferId transfer = legs_.transfer(send->leg);
+      const v1::DecodeEvent& event = send->event;
+      const char* what = "Progress";
+      if (event.has_reserved()) {
+        what = "Reserved";
+        board_->OnPhase(transfer, CallPhase::kPrefilling);
+      } else if (event.has_landed()) {
+        what = "Landed";
+      } else if (event.has_tokens()) {
+        what = "Tokens";
+        board_->OnPhase(transfer, event.tokens().index() == 0 ? CallPhase::kFirstStep : CallPhase::kDecoding);
+      } else if (event.has_done()) {
+        what = "DecodeDone";
+      }
+      legs_.Send(send->leg, what, std::move(send->event));
     } else if (auto* close = std::get_if<DecodeScheduler::CloseLeg>(&action)) {
-      to_router_.erase(close->leg);
-      CloseLegToRouter(close->leg, close->status);
+      legs_.Close(close->leg, close->status);
     } else if (auto* start = std::get_if<DecodeScheduler::StartLanding>(&action)) {
-      Perform(table_.Add(std::move(start->spec), world_->now()));
+      ToTable([this, spec = std::make_shared<LandingSpec>(std::move(start->spec))] {
+        return table_.Add(std::move(*spec), world_->now());
+      });
     } else if (auto* drop = std::get_if<DecodeScheduler::DropLanding>(&action)) {
-      Perform(table_.Drop(drop->transfer_id, world_->now()));
+      ToTable([this, id = drop->transfer_id] { return table_.Drop(id, world_->now()); });
     }
   }
   Arm();
   Step();
 }
 
-void SimDecode::OnLegClosed(LegId id) {
-  to_router_.erase(id);
-  Perform(scheduler_.OnLegClosed(id));
+void SimDecode::ToTable(std::function<landing::Actions()> event) {
+  transfer_.Post([this, event = std::move(event)] { Perform(event()); });
+}
+
+void SimDecode::ToScheduler(std::function<DecodeScheduler::Actions()> event) {
+  loop_.Post([this, event = std::move(event)] { Perform(event()); });
 }
 
 void SimDecode::Arm() {
-  timer_.Arm(scheduler_.next_timer(), IfAlive([this] { Perform(scheduler_.OnTimer(world_->now())); }));
+  timer_.Arm(scheduler_.next_timer(), [this] {
+    if (world_->now() >= scheduler_.next_timer()) Perform(scheduler_.OnTimer(world_->now()));
+    Arm();
+  });
 }
 
 void SimDecode::Step() {
   if (stepping_) return;
-  std::optional<StepPlan> plan = scheduler_.StartStep(world_->now());
-  if (!plan) return;
-  stepping_ = true;
-  const absl::Duration took = delays_.step_base + delays_.step_row * plan->rows();
-  world_->After(took, IfAlive([this, plan = *std::move(plan)] {
-                  stepping_ = false;
-                  Perform(scheduler_.OnStepDone(engine_.Execute(plan, nullptr), world_->now()));
-                }));
+  DecodeScheduler::Actions actions;
+  std::optional<StepPlan> plan = scheduler_.StartStep(world_->now(), actions);
+  if (plan) {
+    stepping_ = true;
+    if (pace_.loop_waits_for_step) loop_.Hold();
+    loop_.Reach(world_->now() + StepTime(plan->rows()), [this, plan = *std::move(plan)] {
+      stepping_ = false;
+      loop_.Release();
+      Perform(scheduler_.OnStepDone(engine_.Execute(plan, nullptr), world_->now()));
+    });
+  }
+  if (!actions.empty()) Perform(std::move(actions));
 }
 
-LandStreamId SimDecode::Connect(std::function<void(v1::LandReply)> reply,
-                                std::function<void(absl::Status)> closed) {
+void SimDecode::OnLand(const std::shared_ptr<SimStream>& stream, const v1::LandRequest& open,
+                       std::function<void(const v1::LandReply&)> on_reply) {
   const LandStreamId id = next_stream_++;
-  streams_[id] = {std::move(reply), std::move(closed)};
+  streams_[id] = {stream, std::move(on_reply)};
+  stream_ids_[stream.get()] = id;
+  stream->set_on_closed_at_server([this, id, key = stream.get()](const absl::Status& status) {
+    stream_ids_.erase(key);
+    streams_.erase(id);
+    Perform(table_.OnClosed(id, absl::UnavailableError(status.message()), world_->now()));
+  });
   Perform(table_.OnConnected(id, world_->now()));
-  return id;
+  OnLandMessage(stream.get(), open);
 }
 
-void SimDecode::OnLandRequest(LandStreamId stream, v1::LandRequest request) {
-  if (streams_.contains(stream)) Perform(table_.OnMessage(stream, std::move(request), world_->now()));
-}
-
-void SimDecode::OnLandClosed(LandStreamId stream, const absl::Status& status) {
-  if (streams_.erase(stream) == 0) return;
-  Perform(table_.OnClosed(stream, status, world_->now()));
-  // Writes of a sender that is gone never arrive.
-  std::vector<uint32_t> lost;
-  for (auto it = receives_.begin(); it != receives_.end();) {
-    const bool ends = it->second.stream == stream;
-    if (ends) lost.push_back(it->first.second);
-    it = ends ? receives_.erase(it) : std::next(it);
-  }
-  for (uint32_t piece : lost) {
-    Perform(table_.OnVisible(stream, piece, absl::UnavailableError("the sender is gone"), world_->now()));
-  }
-}
-
-void SimDecode::BeginWrite(const TransferId& transfer, uint32_t piece) {
-  const auto it = receives_.find({transfer, piece});
-  if (it != receives_.end()) it->second.writing = true;
-}
-
-bool SimDecode::Arrive(const TransferId& transfer, uint32_t piece, const std::vector<DeviceSpan>& source) {
-  const auto it = receives_.find({transfer, piece});
-  if (it == receives_.end()) return false;
-  const Receive receive = it->second;
-  receives_.erase(it);
-  CopySpans(source, receive.destination);
-  for (const DeviceSpan& span : source) bytes_landed_ += span.bytes;
-  Perform(table_.OnVisible(receive.stream, piece, absl::OkStatus(), world_->now()));
-  return true;
+void SimDecode::OnLandMessage(const SimStream* stream, const v1::LandRequest& request) {
+  const auto it = stream_ids_.find(stream);
+  if (it != stream_ids_.end()) Perform(table_.OnMessage(it->second, request, world_->now()));
 }
 
 void SimDecode::Perform(landing::Actions actions) {
   for (landing::Action& action : actions) {
     if (auto* reply = std::get_if<landing::SendReply>(&action)) {
-      if (streams_.contains(reply->stream)) streams_.at(reply->stream).reply(std::move(reply->reply));
+      Do(*reply);
     } else if (auto* receive = std::get_if<landing::ReceivePiece>(&action)) {
-      receives_[{receive->transfer_id, receive->piece.id}] = {receive->stream,
-                                                              std::move(receive->destination)};
+      Do(*receive);
+    } else if (auto* deliver = std::get_if<landing::DeliverData>(&action)) {
+      backend_->Deliver(deliver->transfer_id, deliver->piece_id, deliver->offset, std::move(deliver->bytes),
+                        deliver->last ? std::optional<uint64_t>(deliver->checksum) : std::nullopt);
     } else if (auto* withdraw = std::get_if<landing::WithdrawPieces>(&action)) {
-      std::vector<uint32_t> ended;
-      for (auto it = receives_.begin(); it != receives_.end();) {
-        const bool ends = it->first.first == withdraw->transfer_id && !it->second.writing;
-        if (ends) ended.push_back(it->first.second);
-        it = ends ? receives_.erase(it) : std::next(it);
-      }
-      world_->After(
-          absl::ZeroDuration(), IfAlive([this, stream = withdraw->stream, ended] {
-            for (uint32_t piece : ended) {
-              Perform(table_.OnVisible(stream, piece, absl::CancelledError("withdrawn"), world_->now()));
-            }
-          }));
+      backend_->Withdraw(withdraw->transfer_id);
     } else if (auto* close = std::get_if<landing::CloseStream>(&action)) {
-      const auto it = streams_.find(close->stream);
-      if (it == streams_.end()) continue;
-      it->second.closed(close->status);
-      streams_.erase(it);
+      Do(*close);
     } else if (auto* landed = std::get_if<landing::Landed>(&action)) {
-      Perform(scheduler_.OnLanded(landed->transfer_id, std::move(landed->kv), landed->first_token,
-                                  landed->bytes, landed->transport, world_->now()));
+      Do(*landed);
     } else if (auto* failed = std::get_if<landing::LandingFailed>(&action)) {
-      Perform(scheduler_.OnLandingFailed(failed->transfer_id, failed->status));
+      ToScheduler([this, failed = *failed] { return scheduler_.OnLandingFailed(failed); });
     } else if (auto* timer = std::get_if<landing::SetTimer>(&action)) {
-      land_timer_.Arm(timer->when, IfAlive([this] { Perform(table_.OnTimer(world_->now())); }));
+      land_timer_.Arm(timer->when, [this] { Perform(table_.OnTimer(world_->now())); });
     }
   }
 }
 
-void SimDecode::Kill() {
-  SimWorker::Kill();
-  for (auto& [id, stream] : streams_) stream.closed(absl::UnavailableError("connection reset"));
-  streams_.clear();
+void SimDecode::Do(landing::SendReply& action) {
+  const auto it = streams_.find(action.stream);
+  if (it == streams_.end()) return;
+  const v1::LandReply& reply = action.reply;
+  const char* const what = reply.has_opened() ? "opened" : reply.has_take() ? "take" : "committed";
+  it->second.stream->Send(SimStream::kServer, what,
+                          [reply, on_reply = it->second.on_reply] { on_reply(reply); });
+}
+
+void SimDecode::Do(landing::ReceivePiece& action) {
+  const TransferId transfer = action.transfer_id;
+  ++receiving_[transfer];
+  backend_->Receive({transfer, action.piece.id, action.bytes, std::move(action.destination)},
+                    [this, transfer, stream = action.stream, piece = action.piece.id](absl::Status status) {
+                      if (status.ok()) board_->OnPhase(transfer, CallPhase::kMidTransfer);
+                      ToTable([this, transfer, stream, piece, status] {
+                        if (--receiving_[transfer] == 0) receiving_.erase(transfer);
+                        return table_.OnVisible(stream, piece, status, world_->now());
+                      });
+                    });
+}
+
+void SimDecode::Do(landing::CloseStream& action) {
+  const auto it = streams_.find(action.stream);
+  if (it == streams_.end()) return;
+  it->second.stream->Finish(action.status);
+  stream_ids_.erase(it->second.stream.get());
+  streams_.erase(it);
+}
+
+void SimDecode::Do(landing::Landed& action) {
+  bytes_landed_ += action.bytes;
+  board_->OnPhase(action.transfer_id, CallPhase::kFirstStep);
+  ToScheduler([this, landed = std::make_shared<landing::Landed>(std::move(action))] {
+    return scheduler_.OnLanded(std::move(*landed), world_->now());
+  });
 }
 
 v1::GetServerInfoResponse SimDecode::Info() const { return Describe(v1::ROLE_DECODE, engine_, 64); }
 
+bool SimDecode::Holds(const TransferId& transfer) const { return legs_.Holds(transfer); }
+
+bool SimDecode::Idle() const {
+  return scheduler_.open_legs() == 0 && legs_.empty() && table_.landings() == 0 && table_.draining() == 0 &&
+         table_.streams() == 0 && receiving_.empty();
+}
+
+absl::Status SimDecode::CheckForgotten() const {
+  if (!Idle()) return absl::InternalError("holds something");
+  if (table_.tombstones() > 0) return absl::InternalError("remembers a transfer for longer than it should");
+  if (scheduler_.next_timer() != absl::InfiniteFuture() || land_timer_.armed()) {
+    return absl::InternalError("waits for a timer");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SimDecode::CheckInvariants() const {
-  if (absl::Status status = scheduler_.CheckInvariants(); !status.ok()) return status;
-  if (absl::Status status = table_.CheckInvariants(); !status.ok()) return status;
+  RETURN_IF_ERROR(scheduler_.CheckInvariants());
+  RETURN_IF_ERROR(table_.CheckInvariants());
   return engine_.kv().CheckInvariants();
 }
 

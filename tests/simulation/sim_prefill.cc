@@ -1,58 +1,84 @@
+#include "tests/simulation/sim_prefill.h"
+
+#include <utility>
+#include <vector>
+
 #include "common/check.h"
-#include "tests/simulation/sim_nodes.h"
+#include "common/status_macros.h"
+#include "kv_transfer/backends/grpc/grpc_backend.h"
+#include "tests/simulation/sim_decode.h"
 
 namespace baton {
 
-SimPrefill::SimPrefill(SimWorld* world, const SimDelays& delays, std::string name, std::string instance_id,
-                       const ScriptedEngine::Options& engine, const PrefillSchedulerOptions& options,
-                       std::function<std::shared_ptr<SimDecode>(const std::string&)> dial)
-    : SimWorker(world, delays, std::move(name), std::move(instance_id)),
-      engine_(engine),
-      scheduler_(options, &engine_.info(), &engine_.kv()),
-      dial_(std::move(dial)),
-      timer_(world) {}
+SimPrefill::SimPrefill(const WorkerParts& parts, std::string address, std::string instance_id,
+                       const WorkerPace& pace, const Options& options)
+    : SimWorker(parts, std::move(address), std::move(instance_id), pace),
+      pieces_(options.pieces),
+      engine_(options.engine),
+      device_(CreateCpuDevice()),
+      scheduler_(options.scheduler, &engine_.info(), &engine_.kv()),
+      timer_(&loop_),
+      backend_(GrpcBackend().make_sender(device_.get(), this)) {}
 
-void SimPrefill::OnRequest(std::shared_ptr<SimLeg> leg, v1::PrefillRequest request, absl::Time deadline,
-                           std::function<void(const v1::PrefillEvent&)> to_router) {
-  const LegId id = AddLeg(leg);
-  to_router_[id] = std::move(to_router);
-  Perform(scheduler_.OnRequest(id, request, world_->now(), deadline, world_->now()));
+SimPrefill::~SimPrefill() {
+  // A killed process ends in the middle of what it sends.
+  for (const auto& [id, handoff] : handoffs_) {
+    AnswerUnwritten(id, absl::UnavailableError("the process has ended"));
+  }
+}
+
+void SimPrefill::OnRequest(const std::shared_ptr<SimStream>& stream, const v1::PrefillRequest& request,
+                           absl::Duration time_left, SimLegs<v1::PrefillEvent>::OnEvent on_event) {
+  if (draining()) return stream->Finish(DrainingStatus());
+  const absl::Time now = world_->now();
+  const LegId id = legs_.Open(stream, request.attempt().transfer_id(), std::move(on_event));
+  stream->set_on_closed_at_server([this, id](const absl::Status&) {
+    if (legs_.Closed(id)) Perform(scheduler_.OnLegClosed(id));
+  });
+  Perform(scheduler_.OnRequest(id, request, now, now + time_left, now));
 }
 
 void SimPrefill::Perform(PrefillScheduler::Actions actions) {
   for (PrefillScheduler::Action& action : actions) {
     if (auto* send = std::get_if<PrefillScheduler::SendEvent>(&action)) {
-      const std::shared_ptr<SimLeg> leg = legs_.at(send->leg);
-      leg->to_router.Send([leg, event = std::move(send->event), to_router = to_router_.at(send->leg)] {
-        if (leg->router_open) to_router(event);
-      });
+      const char* const what = send->event.has_first_token() ? "FirstToken"
+                               : send->event.has_done()      ? "PrefillDone"
+                                                             : "Progress";
+      legs_.Send(send->leg, what, std::move(send->event));
     } else if (auto* close = std::get_if<PrefillScheduler::CloseLeg>(&action)) {
-      to_router_.erase(close->leg);
-      CloseLegToRouter(close->leg, close->status);
+      legs_.Close(close->leg, close->status);
     } else if (auto* start = std::get_if<PrefillScheduler::StartHandoff>(&action)) {
-      StartSender(std::move(*start));
+      transfer_.Post([this, shared = std::make_shared<PrefillScheduler::StartHandoff>(std::move(*start))] {
+        StartHandoff(*shared, std::move(shared->source));
+      });
     } else if (auto* computed = std::get_if<PrefillScheduler::HandoffComputed>(&action)) {
-      ToSender(computed->transfer_id, [&](KvSender& sender) {
-        return sender.OnComputed(computed->layers, computed->tokens, world_->now());
+      board_->OnPhase(computed->transfer_id, CallPhase::kFirstLayers);
+      transfer_.Post([this, computed = *computed] {
+        ToSender(computed.transfer_id, [&](KvSender& sender) {
+          return sender.OnComputed(computed.layers, computed.tokens, world_->now());
+        });
       });
     } else if (auto* done = std::get_if<PrefillScheduler::HandoffPromptDone>(&action)) {
-      ToSender(done->transfer_id,
-               [&](KvSender& sender) { return sender.OnPromptDone(done->first_token, world_->now()); });
+      board_->OnPhase(done->transfer_id, CallPhase::kCommit);
+      transfer_.Post([this, done = *done] {
+        ToSender(done.transfer_id,
+                 [&](KvSender& sender) { return sender.OnPromptDone(done.commit, world_->now()); });
+      });
     } else if (auto* cancel = std::get_if<PrefillScheduler::CancelHandoff>(&action)) {
-      ToSender(cancel->transfer_id, [&](KvSender& sender) { return sender.Cancel(world_->now()); });
+      transfer_.Post([this, id = cancel->transfer_id] {
+        ToSender(id, [&](KvSender& sender) { return sender.Cancel(world_->now()); });
+      });
     }
   }
   Arm();
   Step();
 }
 
-void SimPrefill::OnLegClosed(LegId id) {
-  to_router_.erase(id);
-  Perform(scheduler_.OnLegClosed(id));
-}
-
 void SimPrefill::Arm() {
-  timer_.Arm(scheduler_.next_timer(), IfAlive([this] { Perform(scheduler_.OnTimer(world_->now())); }));
+  timer_.Arm(scheduler_.next_timer(), [this] {
+    if (world_->now() >= scheduler_.next_timer()) Perform(scheduler_.OnTimer(world_->now()));
+    Arm();
+  });
 }
 
 void SimPrefill::Step() {
@@ -61,138 +87,153 @@ void SimPrefill::Step() {
   std::optional<StepPlan> plan = scheduler_.StartStep(world_->now(), actions);
   if (plan) {
     stepping_ = true;
+    if (pace_.loop_waits_for_step) loop_.Hold();
     const auto shared = std::make_shared<StepPlan>(*std::move(plan));
     const std::vector<LayerRange>& ranges = engine_.info().layer_ranges;
-    const absl::Duration took = delays_.step_base + delays_.step_row * shared->rows();
+    const absl::Duration took = StepTime(shared->rows());
     for (size_t i = 0; i < ranges.size(); ++i) {
-      world_->After(took * static_cast<double>(i + 1) / static_cast<double>(ranges.size()),
-                    IfAlive([this, shared, range = ranges[i], last = i + 1 == ranges.size()] {
-                      engine_.ComputeLayers(*shared, range);
-                      Perform(scheduler_.OnLayersDone(range));
-                      if (!last) return;
-                      stepping_ = false;
-                      Perform(scheduler_.OnStepDone(engine_.Sample(*shared), world_->now()));
-                    }));
+      loop_.Reach(world_->now() + took * static_cast<double>(i + 1) / static_cast<double>(ranges.size()),
+                  [this, shared, range = ranges[i], last = i + 1 == ranges.size()] {
+                    engine_.ComputeLayers(*shared, range);
+                    Perform(scheduler_.OnLayersDone(range));
+                    if (!last) return;
+                    stepping_ = false;
+                    loop_.Release();
+                    Perform(scheduler_.OnStepDone(engine_.Sample(*shared), world_->now()));
+                  });
     }
   }
   if (!actions.empty()) Perform(std::move(actions));
 }
 
-void SimPrefill::StartSender(PrefillScheduler::StartHandoff start) {
+void SimPrefill::StartHandoff(const PrefillScheduler::StartHandoff& start, PinnedKv source) {
   const TransferId id = start.spec.transfer_id;
   KvSender::Spec spec;
   spec.transfer_id = id;
   spec.sender_instance_id = instance_id();
   spec.landing = start.spec.landing;
-  spec.transport = "simulated";
+  spec.transport = GrpcBackend().name;
   spec.prompt_tokens = start.spec.prompt_tokens;
   spec.deadline = start.spec.deadline;
+  spec.pieces = pieces_;
   absl::StatusOr<std::unique_ptr<KvSender>> sender =
-      KvSender::Create(std::move(spec), &engine_.kv(), std::move(start.source));
-  BATON_CHECK(sender.ok());
-  auto land = std::make_unique<Land>(world_, delays_);
-  land->sender = *std::move(sender);
-  land->peer = dial_(start.spec.landing.address());
-  land->timer = std::make_unique<SimTimer>(world_);
-  senders_[id] = std::move(land);
+      KvSender::Create(std::move(spec), &engine_.kv(), std::move(source));
+  if (!sender.ok() || handoffs_.contains(id)) {
+    return OnFinished(id, {.status = sender.ok() ? absl::AlreadyExistsError("the transfer was started before")
+                                                 : sender.status()});
+  }
+  auto handoff = std::make_unique<Handoff>(&transfer_);
+  handoff->sender = *std::move(sender);
+  handoff->address = start.spec.landing.address();
+  handoffs_[id] = std::move(handoff);
   ToSender(id, [&](KvSender& started) { return started.Start(world_->now()); });
 }
 
 void SimPrefill::ToSender(const TransferId& id, const SenderEvent& event) {
-  const auto it = senders_.find(id);
-  if (it != senders_.end()) Perform(id, event(*it->second->sender));
+  const auto it = handoffs_.find(id);
+  if (it != handoffs_.end()) Perform(id, event(*it->second->sender));
 }
 
 void SimPrefill::Perform(const TransferId& id, KvSender::Actions actions) {
-  Land& land = *senders_.at(id);
+  Handoff& handoff = *handoffs_.at(id);
   for (KvSender::Action& action : actions) {
     if (auto* send = std::get_if<KvSender::SendLand>(&action)) {
-      SendLand(id, land, std::move(send->request));
+      SendLand(id, handoff, std::move(send->request));
     } else if (auto* move = std::get_if<KvSender::MovePiece>(&action)) {
-      MovePiece(id, land, std::move(*move));
+      MovePiece(id, *move);
+    } else if (std::get_if<KvSender::CancelMoves>(&action)) {
+      backend_->Cancel(id);
     } else if (std::get_if<KvSender::CloseLand>(&action)) {
-      if (land.opened && !std::exchange(land.closed, true)) {
-        land.out.Send([peer = land.peer, stream = land.stream] {
-          if (peer->alive()) peer->OnLandClosed(*stream, absl::CancelledError("the sender cancelled"));
-        });
-      }
+      handoff.stream->Cancel();
+      AnswerUnwritten(id, absl::UnavailableError("the stream is closed"));
     } else if (auto* timer = std::get_if<KvSender::SetTimer>(&action)) {
-      land.timer->Arm(timer->when, IfAlive([this, id] {
-                        ToSender(id, [&](KvSender& sender) { return sender.OnTimer(world_->now()); });
-                      }));
+      handoff.timer.Arm(timer->when, [this, id] {
+        ToSender(id, [&](KvSender& sender) { return sender.OnTimer(world_->now()); });
+      });
     } else if (auto* finished = std::get_if<KvSender::Finished>(&action)) {
-      world_->After(absl::ZeroDuration(),
-                    IfAlive([this, result = HandoffResult{id, finished->status, finished->bytes,
-                                                          finished->handoff, "simulated"}] {
-                      Perform(scheduler_.OnHandoffFinished(result));
-                    }));
+      OnFinished(id, *finished);
     }
   }
-  if (land.sender->drained()) senders_.erase(id);
+  if (handoff.sender->drained()) handoffs_.erase(id);
 }
 
-void SimPrefill::SendLand(const TransferId& id, Land& land, v1::LandRequest request) {
-  const auto on_closed = [this, id](absl::Status status) {
-    ToSender(id, [&](KvSender& sender) { return sender.OnClosed(status, world_->now()); });
-  };
-  if (!land.opened) {
-    land.opened = true;
-    if (land.peer == nullptr || !land.peer->alive()) {
-      land.back.Send(IfAlive([on_closed] { on_closed(absl::UnavailableError("connection refused")); }));
-      land.closed = true;
-      return;
-    }
-    // Both callbacks keep the way back in order.
-    auto back = std::make_shared<SimChannel>(world_, delays_.link_min, delays_.link_max);
-    land.out.Send([this, id, peer = land.peer, stream = land.stream, back, on_closed] {
-      if (!peer->alive()) return;
-      *stream = peer->Connect(
-          [this, id, back](v1::LandReply reply) {
-            back->Send(IfAlive([this, id, reply = std::move(reply)] {
-              ToSender(id, [&](KvSender& sender) { return sender.OnReply(reply, world_->now()); });
-            }));
-          },
-          [this, back, on_closed](absl::Status status) {
-            back->Send(IfAlive([on_closed, status] { on_closed(status); }));
-          });
-    });
-  }
-  land.out.Send([peer = land.peer, stream = land.stream, request = std::move(request)] {
-    if (peer->alive()) peer->OnLandRequest(*stream, request);
+void SimPrefill::OnFinished(const TransferId& id, const KvSender::Finished& finished) {
+  const HandoffResult result{id, finished.status, finished.bytes, finished.handoff, GrpcBackend().name};
+  loop_.Post([this, result] { Perform(scheduler_.OnHandoffFinished(result)); });
+}
+
+void SimPrefill::OpenLand(const TransferId& id, Handoff& handoff, v1::LandRequest open) {
+  handoff.stream = network_->Open(
+      *this, Thread::kTransfer, handoff.address, Thread::kTransfer, "land", absl::InfiniteFuture(),
+      [this, id, open = std::move(open)](SimProcess& server, const std::shared_ptr<SimStream>& stream) {
+        SimDecode* const decode = dynamic_cast<SimDecode*>(&server);
+        BATON_CHECK(decode != nullptr);
+        decode->OnLand(stream, open, [this, id](const v1::LandReply& reply) {
+          ToSender(id, [&](KvSender& sender) { return sender.OnReply(reply, world_->now()); });
+        });
+      },
+      [this, id](const absl::Status& status) {
+        ToSender(id, [&](KvSender& sender) { return sender.OnClosed(status, world_->now()); });
+        AnswerUnwritten(id, status.ok() ? absl::UnavailableError("the stream has ended") : status);
+      });
+}
+
+void SimPrefill::SendLand(const TransferId& id, Handoff& handoff, v1::LandRequest request) {
+  if (request.has_open()) return OpenLand(id, handoff, std::move(request));
+  const char* const what = request.has_offer() ? "offer" : request.has_commit() ? "commit" : "data";
+  handoff.stream->Send(SimStream::kClient, what, [stream = handoff.stream, request = std::move(request)] {
+    dynamic_cast<SimDecode*>(stream->server())->OnLandMessage(stream.get(), request);
   });
 }
 
-void SimPrefill::MovePiece(const TransferId& id, Land& land, KvSender::MovePiece move) {
-  const uint32_t piece = move.piece.id;
-  land.peer->BeginWrite(id, piece);
-  const absl::Duration took = absl::Seconds(static_cast<double>(move.bytes) / delays_.bytes_per_second);
-  world_->After(took, IfAlive([this, id, piece, peer = land.peer, source = std::move(move.source)] {
-                  const bool arrived = peer->alive() && peer->Arrive(id, piece, source);
-                  ToSender(id, [&](KvSender& sender) {
-                    return sender.OnMoved(
-                        piece, arrived ? absl::OkStatus() : absl::UnavailableError("nobody receives"),
-                        world_->now());
-                  });
-                }));
+void SimPrefill::MovePiece(const TransferId& id, KvSender::MovePiece& move) {
+  backend_->Move({id, move.piece.id, move.bytes, std::move(move.source)}, [this, id, piece = move.piece.id](
+                                                                              absl::Status status) {
+    transfer_.Post([this, id, piece, status] {
+      ToSender(id, [&](KvSender& sender) { return sender.OnMoved(piece, status, world_->now()); });
+    });
+  });
 }
 
-void SimPrefill::Kill() {
-  SimWorker::Kill();
-  for (auto& [id, land] : senders_) {
-    if (!land->opened || land->peer == nullptr) continue;
-    land->out.Send([peer = land->peer, stream = land->stream] {
-      if (peer->alive()) peer->OnLandClosed(*stream, absl::UnavailableError("connection reset"));
-    });
+void SimPrefill::WriteData(const TransferId& id, v1::LandData data, Written written) {
+  const auto it = handoffs_.find(id);
+  if (it == handoffs_.end() || !it->second->stream->open(SimStream::kClient)) {
+    return std::move(written)(absl::UnavailableError("the stream is not open"));
   }
+  Handoff& handoff = *it->second;
+  handoff.unwritten = std::move(written);
+  const absl::Duration took =
+      absl::Seconds(static_cast<double>(data.bytes().size()) / pace_.bytes_per_second);
+  if (std::exchange(corrupt_next_, false)) data.mutable_bytes()->front() ^= 1;
+  v1::LandRequest request;
+  *request.mutable_data() = std::move(data);
+  transfer_.Reach(world_->now() + took, [this, id, request = std::move(request)] {
+    const auto found = handoffs_.find(id);
+    if (found == handoffs_.end() || found->second->unwritten == nullptr) return;
+    SendLand(id, *found->second, request);
+    AnswerUnwritten(id, absl::OkStatus());
+  });
+}
+
+void SimPrefill::AnswerUnwritten(const TransferId& id, const absl::Status& status) {
+  const auto it = handoffs_.find(id);
+  if (it == handoffs_.end()) return;
+  if (Written written = std::exchange(it->second->unwritten, nullptr)) std::move(written)(status);
 }
 
 v1::GetServerInfoResponse SimPrefill::Info() const { return Describe(v1::ROLE_PREFILL, engine_, 32); }
 
+bool SimPrefill::Holds(const TransferId& transfer) const { return legs_.Holds(transfer); }
+
+absl::Status SimPrefill::CheckForgotten() const {
+  if (!Idle()) return absl::InternalError("holds something");
+  return scheduler_.next_timer() == absl::InfiniteFuture() ? absl::OkStatus()
+                                                           : absl::InternalError("waits for a timer");
+}
+
 absl::Status SimPrefill::CheckInvariants() const {
-  if (absl::Status status = scheduler_.CheckInvariants(); !status.ok()) return status;
-  for (const auto& [id, land] : senders_) {
-    if (absl::Status status = land->sender->CheckInvariants(); !status.ok()) return status;
-  }
+  RETURN_IF_ERROR(scheduler_.CheckInvariants());
+  for (const auto& [id, handoff] : handoffs_) RETURN_IF_ERROR(handoff->sender->CheckInvariants());
   return engine_.kv().CheckInvariants();
 }
 

@@ -1,42 +1,12 @@
+#include "tests/simulation/sim_worker.h"
+
+#include "common/error_details.h"
 #include "common/protocol_version.h"
-#include "tests/simulation/sim_nodes.h"
 
 namespace baton {
 
-SimWorker::SimWorker(SimWorld* world, const SimDelays& delays, std::string name, std::string instance_id)
-    : world_(world), delays_(delays), name_(std::move(name)), instance_id_(std::move(instance_id)) {}
-
-LegId SimWorker::AddLeg(std::shared_ptr<SimLeg> leg) {
-  const LegId id = next_leg_++;
-  legs_[id] = std::move(leg);
-  return id;
-}
-
-std::function<void()> SimWorker::IfAlive(std::function<void()> event) {
-  return [life = life_, event = std::move(event)] {
-    if (*life) event();
-  };
-}
-
-void SimWorker::CloseLegToRouter(LegId id, const absl::Status& status) {
-  const auto it = legs_.find(id);
-  if (it == legs_.end()) return;
-  const std::shared_ptr<SimLeg> leg = it->second;
-  legs_.erase(it);
-  leg->to_router.Send([leg, status] {
-    if (leg->router_open) leg->closed_at_router(status);
-  });
-}
-
-void SimWorker::OnLegCancelled(const std::shared_ptr<SimLeg>& leg) {
-  if (!alive_) return;
-  for (const auto& [id, open] : legs_) {
-    if (open != leg) continue;
-    const LegId closed = id;
-    legs_.erase(closed);
-    OnLegClosed(closed);
-    return;
-  }
+absl::Status DrainingStatus() {
+  return WithErrorInfo(absl::UnavailableError("this worker is draining"), "DRAINING");
 }
 
 v1::GetServerInfoResponse SimWorker::Describe(v1::Role role, const ScriptedEngine& engine,
@@ -46,7 +16,7 @@ v1::GetServerInfoResponse SimWorker::Describe(v1::Role role, const ScriptedEngin
   info.set_instance_id(instance_id());
   info.set_protocol_min(kOldestProtocolVersion);
   info.set_protocol_max(kProtocolVersion);
-  info.set_state(v1::SERVER_STATE_SERVING);
+  info.set_state(draining() ? v1::SERVER_STATE_DRAINING : v1::SERVER_STATE_SERVING);
   info.mutable_model()->set_fingerprint(engine.info().fingerprint);
   info.mutable_model()->set_context_tokens(engine.info().context_tokens);
   info.mutable_limits()->set_block_tokens(engine.kv().geometry().block_tokens);
@@ -55,10 +25,14 @@ v1::GetServerInfoResponse SimWorker::Describe(v1::Role role, const ScriptedEngin
   return info;
 }
 
-void SimWorker::Kill() {
-  alive_ = false;
-  *life_ = false;
-  while (!legs_.empty()) CloseLegToRouter(legs_.begin()->first, absl::UnavailableError("connection reset"));
+v1::GetLoadResponse SimWorker::Describe(const WorkerLoad& load) {
+  v1::GetLoadResponse response;
+  response.set_requests_running(load.running);
+  response.set_requests_waiting(load.waiting);
+  response.set_waiting_tokens(load.waiting_tokens);
+  response.set_batch_size(load.batch_size);
+  response.set_steps(static_cast<double>(load.steps));
+  return response;
 }
 
 }  // namespace baton

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <map>
-#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -17,7 +18,8 @@ namespace baton {
 // in which they were added, so a run is a function of its seed.
 class SimWorld {
  public:
-  explicit SimWorld(uint64_t seed) : random_(seed) {}
+  // With `trace`, what happens is printed, a line each.
+  explicit SimWorld(uint64_t seed, bool trace = false) : random_(seed), trace_(trace) {}
 
   absl::Time now() const { return now_; }
   RandomSource& random() { return random_; }
@@ -48,54 +50,26 @@ class SimWorld {
                      : low + absl::Nanoseconds(
                                  static_cast<int64_t>(random_.Next() % static_cast<uint64_t>(span + 1)));
   }
+  // Uniform in [0, n).
+  uint32_t Below(uint32_t n) { return static_cast<uint32_t>(random_.Next() % n); }
+  bool Chance(double probability) {
+    return probability > 0 && static_cast<double>(random_.Next() >> 11) * 0x1p-53 < probability;
+  }
+
+  bool tracing() const { return trace_; }
+  // Call only while tracing().
+  void Trace(const std::string& line) const {
+    std::printf("%12.3f ms  %s\n", absl::ToDoubleMilliseconds(now_ - start_), line.c_str());
+  }
 
  private:
-  absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+  const absl::Time start_ = absl::FromUnixSeconds(1'000'000);
+  absl::Time now_ = start_;
   uint64_t next_ = 0;
   uint64_t ran_ = 0;
   std::map<std::pair<absl::Time, uint64_t>, std::function<void()>> events_;
   SeededRandomSource random_;
-};
-
-// One direction of one stream: what is sent arrives later, in order.
-class SimChannel {
- public:
-  SimChannel(SimWorld* world, absl::Duration min_delay, absl::Duration max_delay)
-      : world_(world), min_delay_(min_delay), max_delay_(max_delay) {}
-
-  void Send(std::function<void()> deliver) {
-    last_ = std::max(last_, world_->now() + world_->Between(min_delay_, max_delay_));
-    world_->At(last_, std::move(deliver));
-  }
-
- private:
-  SimWorld* const world_;
-  const absl::Duration min_delay_;
-  const absl::Duration max_delay_;
-  absl::Time last_ = absl::InfinitePast();
-};
-
-// Calls a machine's OnTimer when its time has come: Arm after every event with the machine's next_timer().
-class SimTimer {
- public:
-  explicit SimTimer(SimWorld* world)
-      : world_(world), armed_(std::make_shared<absl::Time>(absl::InfiniteFuture())) {}
-  ~SimTimer() { *armed_ = absl::InfiniteFuture(); }
-
-  void Arm(absl::Time when, std::function<void()> fire) {
-    if (*armed_ == when) return;
-    *armed_ = when;
-    if (when == absl::InfiniteFuture()) return;
-    world_->At(when, [armed = armed_, when, fire = std::move(fire)] {
-      if (*armed != when) return;
-      *armed = absl::InfiniteFuture();
-      fire();
-    });
-  }
-
- private:
-  SimWorld* const world_;
-  std::shared_ptr<absl::Time> armed_;
+  const bool trace_;
 };
 
 }  // namespace baton

@@ -2,74 +2,77 @@
 
 #include <utility>
 
-#include "common/check.h"
+#include "common/status_macros.h"
 #include "common/str_cat.h"
 
 namespace baton {
+namespace {
+
+absl::Status Of(const std::string& who, const absl::Status& status) {
+  return status.ok() ? status : absl::InternalError(StrCat(who, ": ", status.message()));
+}
+
+}  // namespace
+
+v1::Role RoleOfAddress(const std::string& address) {
+  return address[0] == 'p' ? v1::ROLE_PREFILL : v1::ROLE_DECODE;
+}
 
 SimulatedSystem::SimulatedSystem(const Options& options)
     : options_(options),
-      world_(options.seed),
-      router_(std::make_unique<Router>(options.router, "scripted", &tokenizer_, &world_.random())),
-      router_timer_(&world_) {
-  for (uint32_t i = 0; i < options.prefill_workers; ++i) AddWorker(StrCat("prefill-", i));
-  for (uint32_t i = 0; i < options.decode_workers; ++i) AddWorker(StrCat("decode-", i));
-  Probe();
+      world_(options.seed, options.trace),
+      network_(&world_, options.network),
+      parts_{&world_, &network_, &board_},
+      client_(&world_, &network_, &board_) {
+  network_.SetDelays(kClientAddress, kRouterAddress, options.client_link);
+  for (uint32_t i = 0; i < options.prefill_workers; ++i) StartWorker(StrCat("prefill-", i));
+  for (uint32_t i = 0; i < options.decode_workers; ++i) StartWorker(StrCat("decode-", i));
+  RestartRouter();
 }
 
-SimulatedSystem::~SimulatedSystem() = default;
+SimulatedSystem::~SimulatedSystem() {
+  // What waits on their threads may hold blocks of their pools.
+  for (const auto& [address, worker] : workers_) worker->Kill();
+}
 
-void SimulatedSystem::AddWorker(const std::string& name) {
-  const std::string instance = StrCat("instance-", ++instances_);
-  const bool prefill = name[0] == 'p';
-  if (prefill) {
-    workers_[name] = std::make_shared<SimPrefill>(
-        &world_, options_.delays, name, instance, options_.prefill_engine, options_.prefill,
-        [this](const std::string& address) { return std::dynamic_pointer_cast<SimDecode>(Find(address)); });
+void SimulatedSystem::StartWorker(const std::string& address) {
+  std::unique_ptr<SimWorker>& worker = workers_[address];
+  const bool known = worker != nullptr;
+  if (known) {
+    worker->Kill();
+    ended_.push_back(std::move(worker));
+  }
+  const std::string instance = StrCat("instance-", ++instances_, "-of-", address);
+  addresses_[instance] = address;
+  if (RoleOfAddress(address) == v1::ROLE_PREFILL) {
+    worker = std::make_unique<SimPrefill>(parts_, address, instance, options_.pace, options_.prefill);
   } else {
-    workers_[name] = std::make_shared<SimDecode>(&world_, options_.delays, name, instance,
-                                                 options_.decode_engine, options_.decode);
+    worker = std::make_unique<SimDecode>(parts_, address, instance, options_.pace, options_.decode);
   }
-  router_->workers().Add(name, prefill ? v1::ROLE_PREFILL : v1::ROLE_DECODE);
+  network_.Listen(worker.get());
+  if (router_ != nullptr) router_->AddWorker(address, RoleOfAddress(address));
 }
 
-std::shared_ptr<SimWorker> SimulatedSystem::Find(const std::string& name) const {
-  const auto it = workers_.find(name);
-  return it == workers_.end() ? nullptr : it->second;
-}
-
-void SimulatedSystem::Probe() {
-  for (const auto& [name, worker] : workers_) {
-    if (worker->alive()) {
-      router_->workers().OnInfo(name, worker->Info());
-    } else {
-      router_->workers().OnUnreachable(name, "connection refused");
-    }
+void SimulatedSystem::RestartRouter() {
+  if (router_ != nullptr) {
+    router_->Kill();
+    ended_.push_back(std::move(router_));
   }
-  Perform(router_->OnWorkersChanged(world_.now()));
-  world_.After(options_.probe_interval, [this] { Probe(); });
+  router_ = std::make_unique<SimRouter>(parts_, StrCat("router-", ++instances_), options_.router, &tokenizer_,
+                                        &client_);
+  network_.Listen(router_.get());
+  for (const auto& [address, worker] : workers_) router_->AddWorker(address, RoleOfAddress(address));
 }
 
 CallId SimulatedSystem::Submit(absl::Time when, CallSpec spec) {
-  const CallId id = next_call_++;
-  Answer& answer = answers_[id];
-  ++open_calls_;
-  spec.request_id = StrCat("request-", id);
-  spec.return_tokens = true;
-  spec.sampling.set_seed(id);
+  const CallId id = ++submitted_;
   if (spec.deadline == absl::Time()) spec.deadline = when + absl::Minutes(10);
-  world_.At(when, [this, id, &answer, spec = std::move(spec)]() mutable {
-    answer.sent = spec.arrival = world_.now();
-    const absl::Duration tokenize = spec.tokenize;
-    world_.After(tokenize, [this, id, spec = std::move(spec)]() mutable {
-      Perform(router_->OnCall(id, std::move(spec), world_.now()));
-    });
-  });
+  world_.At(when, [this, id, spec = std::move(spec)] { client_.Submit(id, spec); });
   return id;
 }
 
 void SimulatedSystem::CancelAt(absl::Time when, CallId call) {
-  world_.At(when, [this, call] { Perform(router_->OnClientGone(call, world_.now())); });
+  world_.At(when, [this, call] { client_.Cancel(call); });
 }
 
 void SimulatedSystem::KillAt(absl::Time when, const std::string& worker) {
@@ -77,148 +80,98 @@ void SimulatedSystem::KillAt(absl::Time when, const std::string& worker) {
 }
 
 void SimulatedSystem::RestartAt(absl::Time when, const std::string& worker) {
-  world_.At(when, [this, worker] {
-    if (workers_.at(worker)->alive()) workers_.at(worker)->Kill();
-    dead_.push_back(workers_.at(worker));
-    AddWorker(worker);
-  });
+  world_.At(when, [this, worker] { StartWorker(worker); });
 }
 
-void SimulatedSystem::OnLegClosedLater(const LegKey& key, const absl::Status& status) {
-  world_.After(absl::ZeroDuration(), [this, key, status] {
-    legs_.erase(key);
-    Perform(router_->OnLegClosed(key, status, world_.now()));
-  });
+std::vector<std::string> SimulatedSystem::worker_addresses() const {
+  std::vector<std::string> addresses;
+  for (const auto& [address, worker] : workers_) addresses.push_back(address);
+  return addresses;
 }
 
-template <typename Worker, typename Request, typename OnEvent>
-void SimulatedSystem::OpenLeg(const LegKey& key, const std::string& name, Request request,
-                              absl::Time deadline, OnEvent on_event) {
-  const std::shared_ptr<Worker> worker = std::dynamic_pointer_cast<Worker>(Find(name));
-  BATON_CHECK(worker != nullptr);
-  const auto leg = std::make_shared<SimLeg>(&world_, options_.delays);
-  leg->closed_at_router = [this, key, leg = leg.get()](const absl::Status& status) {
-    leg->router_open = false;
-    OnLegClosedLater(key, status);
-  };
-  legs_[key] = {leg, worker};
-  leg->to_worker.Send([leg, worker, request = std::move(request), deadline, on_event] {
-    if (worker->alive()) {
-      worker->OnRequest(leg, request, deadline, on_event);
-    } else {
-      leg->to_router.Send([leg] {
-        if (leg->router_open) leg->closed_at_router(absl::UnavailableError("connection refused"));
-      });
-    }
-  });
-}
-
-void SimulatedSystem::Perform(RouterActions actions) {
-  for (RouterAction& action : actions) {
-    if (auto* prefill = std::get_if<OpenPrefillLeg>(&action)) {
-      OpenLeg<SimPrefill>(prefill->key, prefill->worker, std::move(prefill->request), prefill->deadline,
-                          [this, key = prefill->key](const v1::PrefillEvent& event) {
-                            Perform(router_->OnPrefillEvent(key, event, world_.now()));
-                          });
-    } else if (auto* decode = std::get_if<OpenDecodeLeg>(&action)) {
-      OpenLeg<SimDecode>(decode->key, decode->worker, std::move(decode->request), decode->deadline,
-                         [this, key = decode->key](const v1::DecodeEvent& event) {
-                           Perform(router_->OnDecodeEvent(key, event, world_.now()));
-                         });
-    } else if (auto* cancel = std::get_if<CancelLeg>(&action)) {
-      const auto it = legs_.find(cancel->key);
-      if (it == legs_.end()) continue;
-      const auto [leg, worker] = it->second;
-      if (!std::exchange(leg->router_open, false)) continue;
-      leg->to_worker.Send([leg = leg, worker = worker] { worker->OnLegCancelled(leg); });
-      OnLegClosedLater(cancel->key, absl::CancelledError("cancelled"));
-    } else if (auto* send = std::get_if<SendToClient>(&action)) {
-      Deliver(std::move(*send));
-    } else if (auto* end = std::get_if<EndCall>(&action)) {
-      Answer& answer = answers_.at(end->call);
-      BATON_CHECK(!answer.ended);
-      answer.ended = true;
-      answer.status = end->status;
-      answer.ended_at = world_.now();
-      answer.usage = end->usage;
-      answer.timings = end->timings;
-      --open_calls_;
-    }
-  }
-  router_timer_.Arm(router_->next_timer(), [this] { Perform(router_->OnTimer(world_.now())); });
-}
-
-void SimulatedSystem::Deliver(SendToClient send) {
-  Answer& answer = answers_.at(send.call);
-  BATON_CHECK(!answer.ended);
-  const v1::GenerateStreamResponse& response = send.response;
-  if (response.count() > 0) {
-    if (answer.tokens.empty()) answer.first_token = world_.now();
-    answer.indexes.push_back(response.index());
-  }
-  answer.tokens.insert(answer.tokens.end(), response.tokens().begin(), response.tokens().end());
-  answer.logprobs.insert(answer.logprobs.end(), response.logprobs().begin(), response.logprobs().end());
-  answer.text += response.text();
-  if (response.has_prompt()) answer.prompt = response.prompt();
-  if (response.has_finish()) answer.finish = response.finish();
+std::string SimulatedSystem::AddressOf(const std::string& instance_id) const {
+  const auto it = addresses_.find(instance_id);
+  return it == addresses_.end() ? "" : it->second;
 }
 
 bool SimulatedSystem::Done() const {
-  if (open_calls_ > 0 || router_->calls() > 0) return false;
-  for (const auto& [name, worker] : workers_) {
+  if (open_calls() > 0 || router_->router().calls() > 0) return false;
+  for (const auto& [address, worker] : workers_) {
     if (worker->alive() && !worker->Idle()) return false;
   }
   return true;
 }
 
+absl::Status SimulatedSystem::RunOne() {
+  if (!world_.RunOne()) return absl::InternalError("nothing happens any more");
+  return ++events_ % options_.check_every == 0 ? CheckInvariants() : absl::OkStatus();
+}
+
 absl::Status SimulatedSystem::Run(absl::Duration until) {
   const absl::Time end = world_.now() + until;
-  for (uint64_t events = 0; !Done(); ++events) {
-    if (world_.next_event() > end || !world_.RunOne()) {
-      return absl::DeadlineExceededError(StrCat(open_calls_, " calls are still open"));
+  while (!Done()) {
+    if (world_.next_event() > end) {
+      return absl::DeadlineExceededError(StrCat(open_calls(), " calls are still open"));
     }
-    if (events % options_.check_every != 0) continue;
-    if (absl::Status status = CheckInvariants(); !status.ok()) return status;
+    RETURN_IF_ERROR(RunOne());
   }
   return CheckInvariants();
 }
 
+absl::Status SimulatedSystem::RunUntil(absl::Time when) {
+  while (world_.next_event() <= when) RETURN_IF_ERROR(RunOne());
+  return CheckInvariants();
+}
+
 absl::Status SimulatedSystem::CheckInvariants() const {
-  for (const auto& [name, worker] : workers_) {
-    if (!worker->alive()) continue;
-    if (absl::Status status = worker->CheckInvariants(); !status.ok()) {
-      return absl::InternalError(StrCat(name, ": ", std::string(status.message())));
-    }
+  for (const auto& [address, worker] : workers_) {
+    if (worker->alive()) RETURN_IF_ERROR(Of(address, worker->CheckInvariants()));
   }
-  return router_->CheckInvariants();
+  return Of(kRouterAddress, router_->CheckInvariants());
 }
 
 absl::Status SimulatedSystem::CheckQuiescent() const {
-  for (const auto& [name, worker] : workers_) {
+  for (const auto& [address, worker] : workers_) {
     if (!worker->alive()) continue;
-    if (!worker->Idle()) return absl::InternalError(StrCat(name, " still holds something"));
-    if (absl::Status status = worker->pools().CheckAllFree(); !status.ok()) {
-      return absl::InternalError(StrCat(name, ": ", std::string(status.message())));
-    }
+    if (!worker->Idle()) return absl::InternalError(StrCat(address, " still holds something"));
+    RETURN_IF_ERROR(Of(address, worker->pools().CheckAllFree()));
   }
-  const v1::ListWorkersResponse list = router_->workers().List();
+  if (!router_->legs().empty()) return absl::InternalError("the router still has legs");
+  const v1::ListWorkersResponse list = router_->router().workers().List();
   for (const v1::Worker& worker : list.workers()) {
-    if (worker.assigned() != 0)
+    if (worker.assigned() != 0) {
       return absl::InternalError(StrCat(worker.name(), " is still counted as busy"));
+    }
   }
   return absl::OkStatus();
 }
 
+absl::Status SimulatedSystem::CheckForgotten() const {
+  RETURN_IF_ERROR(CheckQuiescent());
+  for (const auto& [address, worker] : workers_) {
+    if (worker->alive()) RETURN_IF_ERROR(Of(address, worker->CheckForgotten()));
+  }
+  if (router_->router().next_timer() != absl::InfiniteFuture()) {
+    return absl::InternalError("the router waits for a timer");
+  }
+  const size_t streams = network_.open_streams();
+  return streams == 0 ? absl::OkStatus() : absl::InternalError(StrCat(streams, " streams are open"));
+}
+
 uint64_t SimulatedSystem::bytes_landed() const {
   uint64_t bytes = 0;
-  for (const auto& [name, worker] : workers_) {
+  for (const auto& [address, worker] : workers_) {
     if (const auto* decode = dynamic_cast<const SimDecode*>(worker.get())) bytes += decode->bytes_landed();
   }
   return bytes;
 }
 
-std::vector<TokenId> SimulatedSystem::Expected(const CallSpec& spec) const {
-  return ScriptedEngine::ExpectedAnswer(options_.decode_engine, spec.prompt, spec.max_tokens);
+std::vector<TokenId> SimulatedSystem::Expected(const CallSpec& spec, CallId call) const {
+  SamplingParams sampling;
+  sampling.seed = call;
+  sampling.temperature = spec.sampling.has_temperature() ? spec.sampling.temperature() : 1;
+  sampling.presence_penalty = spec.sampling.presence_penalty();
+  return ScriptedEngine::ExpectedAnswer(options_.decode.engine, spec.prompt, spec.max_tokens, sampling);
 }
 
 }  // namespace baton

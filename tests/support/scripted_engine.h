@@ -14,9 +14,10 @@
 namespace baton {
 
 // An engine without weights whose answers depend on every byte of KV: computing a token writes a digest of
-// (token, position, layer) into K and V of every head, and sampling hashes all KV that the model would attend
-// to. So a lost, late, misplaced or foreign byte changes the answer. Two cache groups: full attention (layers
-// 0 and 2) and a sliding window (layers 1 and 3). The vocabulary is ByteTokenizer's.
+// (token, position, layer) into K and V of every head, and sampling sums all KV that the model would attend
+// to, each cell weighted by its place. So a lost, late, misplaced or foreign byte changes the answer. Two
+// cache groups: full attention (layers 0 and 2) and a sliding window (layers 1 and 3). The vocabulary is
+// ByteTokenizer's.
 class ScriptedEngine : public Engine {
  public:
   struct Options {
@@ -26,6 +27,7 @@ class ScriptedEngine : public Engine {
     uint32_t window_tokens = 48;
     uint32_t max_step_tokens = 64;
     uint32_t end_every = 0;  // about one sampled token in so many is the end-of-answer token; 0: none is
+    bool samples = false;    // draws from logits made of the KV with the request's own sampler
   };
 
   explicit ScriptedEngine(const Options& options);
@@ -39,9 +41,9 @@ class ScriptedEngine : public Engine {
   StepResult Sample(const StepPlan& plan) const;
 
   // The whole answer to a prompt, computed without any KV cache: what every path through the system must
-  // give.
+  // give. `sampling` matters with `samples`.
   static std::vector<TokenId> ExpectedAnswer(const Options& options, const std::vector<TokenId>& prompt,
-                                             uint32_t max_tokens);
+                                             uint32_t max_tokens, const SamplingParams& sampling = {});
 
  private:
   SampledToken SampleOne(const SequenceStep& step) const;
