@@ -2,7 +2,6 @@
 // order. Its invariants hold after every event, every destination that it names is memory of its own landing,
 // and at the end no block is lost.
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -12,9 +11,11 @@
 #include <variant>
 
 #include "common/check.h"
+#include "common/protocol_version.h"
 #include "engine/kv/kv_pools.h"
 #include "kv_transfer/landing.h"
 #include "kv_transfer/landing_table.h"
+#include "tests/fuzz/input.h"
 
 namespace baton {
 namespace {
@@ -27,31 +28,6 @@ KvGeometry Geometry() {
           {{.layers = {0, 1}, .kv_heads = 1, .head_dim = 16},
            {.layers = {2}, .kv_heads = 1, .head_dim = 8, .window_tokens = 11}}};
 }
-
-// Bytes of the input; zeros once it is used up.
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-
-  bool empty() const { return size_ == 0; }
-  uint8_t Byte() {
-    if (size_ == 0) return 0;
-    --size_;
-    return *data_++;
-  }
-  uint32_t Short() { return Byte() | Byte() << 8; }
-  std::string Bytes(size_t count) {
-    count = std::min(count, size_);
-    std::string bytes(reinterpret_cast<const char*>(data_), count);
-    data_ += count;
-    size_ -= count;
-    return bytes;
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-};
 
 class Target {
  public:
@@ -140,7 +116,7 @@ class Target {
   static v1::LandRequest Open(uint8_t flags) {
     v1::LandRequest request;
     v1::LandOpen* open = request.mutable_open();
-    open->set_protocol_version(kNewestLandProtocol);
+    open->set_protocol_version(kProtocolVersion);
     open->set_transfer_id(std::string(16, 'i'));
     open->set_ticket(std::string(kTicketBytes, 't'));
     open->set_sender_instance_id("prefill");
