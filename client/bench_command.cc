@@ -10,7 +10,6 @@
 #include "client/progress_bar.h"
 #include "client/prompt_source.h"
 #include "client/router_client.h"
-#include "common/grpc_channel.h"
 #include "common/status_macros.h"
 #include "common/steady_clock.h"
 #include "common/str_cat.h"
@@ -22,7 +21,8 @@ constexpr uint32_t kMost = 1'000'000;
 
 absl::StatusOr<PromptSource> Prompts(const BenchOptions& options) {
   if (!options.prompts.empty()) return PromptSource::FromFile(options.prompts);
-  RouterClient client(options.connection.server, options.connection.timeout);
+  ASSIGN_OR_RETURN(const std::unique_ptr<RouterClient> connected, RouterClient::Create(options.connection));
+  RouterClient& client = *connected;
   ASSIGN_OR_RETURN(const v1::GetModelInfoResponse info, client.GetModelInfo());
   if (info.model().vocab_size() == 0) {
     return absl::FailedPreconditionError(
@@ -43,11 +43,12 @@ LoadShape Shape(const BenchOptions& options) {
 }
 
 // `form` is what every request has in common.
-LoadResult RunLoad(const BenchOptions& options, const PromptSource& prompts, const v1::GenerateRequest& form,
-                   std::FILE* err) {
+absl::StatusOr<LoadResult> RunLoad(const BenchOptions& options, const PromptSource& prompts,
+                                   const v1::GenerateRequest& form, std::FILE* err) {
   std::vector<std::unique_ptr<v1::Inference::Stub>> stubs;
   for (uint32_t i = 0; i < options.connections; ++i) {
-    stubs.push_back(v1::Inference::NewStub(CreateChannel(options.connection.server)));
+    ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, DialRouter(options.connection));
+    stubs.push_back(v1::Inference::NewStub(channel));
   }
   const SteadyClock clock;
   ProgressBar bar(options.requests, err, &clock);
@@ -106,7 +107,7 @@ absl::Status RunBench(const BenchOptions& options, std::FILE* out, std::FILE* er
   ASSIGN_OR_RETURN(const PromptSource prompts, Prompts(options));
   v1::GenerateRequest form;
   RETURN_IF_ERROR(ApplyTo(options.request, form));
-  const LoadResult result = RunLoad(options, prompts, form, err);
+  ASSIGN_OR_RETURN(const LoadResult result, RunLoad(options, prompts, form, err));
 
   ServiceObjective objective;
   if (options.slo_ttft_ms > 0) objective.ttft_ms = options.slo_ttft_ms;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
@@ -13,6 +14,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 int64_t Nanoseconds(double ms) { return static_cast<int64_t>(ms * 1e6); }
+
+Json MillisecondsOrNull(const std::optional<absl::Duration>& duration) {
+  if (!duration) return nullptr;
+  return absl::ToDoubleMilliseconds(*duration);
+}
 
 // gRPC's code as ghz spells it: "OK", "DeadlineExceeded".
 std::string GhzCode(const std::string& code) {
@@ -65,7 +71,9 @@ Json Details(const BenchReport& report) {
     rows.push_back({{"timestamp", Timestamp(record.start)},
                     {"latency", absl::ToInt64Nanoseconds(record.e2e())},
                     {"error", std::string(record.status.message())},
-                    {"status", GhzCode(absl::StatusCodeToString(record.status.code()))}});
+                    {"status", GhzCode(absl::StatusCodeToString(record.status.code()))},
+                    {"ttft_ms", MillisecondsOrNull(record.ttft())},
+                    {"tpot_ms", MillisecondsOrNull(record.tpot())}});
   }
   return rows;
 }
@@ -83,6 +91,7 @@ Json BatonPart(const BenchReport& report) {
                {"e2e_ms", Summary(report.e2e_ms)},
                {"router_ttft_ms", Summary(report.router_ttft_ms)},
                {"router_tpot_ms", Summary(report.router_tpot_ms)},
+               {"handoff_ms", Summary(report.handoff_ms)},
                {"prompt_tokens", report.prompt_tokens},
                {"output_tokens", report.output_tokens},
                {"output_tokens_per_second", report.PerSecond(static_cast<double>(report.output_tokens))}};

@@ -42,7 +42,7 @@ BenchReport MakeBenchReport(const LoadResult& result, const ServiceObjective& ob
   report.requests = static_cast<uint32_t>(result.records.size());
   report.objective = objective;
   report.records = result.records;
-  std::vector<double> ttft, itl, tpot, e2e, router_ttft, router_tpot;
+  std::vector<double> ttft, itl, tpot, e2e, router_ttft, router_tpot, handoff;
   for (const RequestRecord& record : result.records) {
     ++report.by_status[absl::StatusCodeToString(record.status.code())];
     report.prompt_tokens += record.prompt_tokens;
@@ -59,6 +59,7 @@ BenchReport MakeBenchReport(const LoadResult& result, const ServiceObjective& ob
     for (const absl::Duration gap : record.gaps) itl.push_back(absl::ToDoubleMilliseconds(gap));
     if (record.router_ttft_ms) router_ttft.push_back(*record.router_ttft_ms);
     if (record.router_tpot_ms) router_tpot.push_back(*record.router_tpot_ms);
+    if (record.handoff_ms) handoff.push_back(*record.handoff_ms);
   }
   report.ttft_ms = Percentiles(std::move(ttft));
   report.itl_ms = Percentiles(std::move(itl));
@@ -66,6 +67,7 @@ BenchReport MakeBenchReport(const LoadResult& result, const ServiceObjective& ob
   report.e2e_ms = Percentiles(std::move(e2e));
   report.router_ttft_ms = Percentiles(std::move(router_ttft));
   report.router_tpot_ms = Percentiles(std::move(router_tpot));
+  report.handoff_ms = Percentiles(std::move(handoff));
   return report;
 }
 
@@ -80,6 +82,7 @@ std::string BenchReportText(const BenchReport& report) {
   AppendRow(text, "E2E", report.e2e_ms);
   AppendRow(text, "TTFT at router", report.router_ttft_ms);
   AppendRow(text, "TPOT at router", report.router_tpot_ms);
+  AppendRow(text, "handoff", report.handoff_ms);
   absl::StrAppendFormat(&text, "\noutput %.1f tokens/s, prompts %.1f tokens/s, %.2f requests/s\n",
                         report.PerSecond(static_cast<double>(report.output_tokens)),
                         report.PerSecond(static_cast<double>(report.prompt_tokens)),

@@ -39,6 +39,7 @@ struct BenchReport {
   // As the router reported them.
   Percentiles router_ttft_ms{{}};
   Percentiles router_tpot_ms{{}};
+  Percentiles handoff_ms{{}};
 
   ServiceObjective objective;
   uint32_t good = 0;  // Ended well and kept the objective.

@@ -25,6 +25,7 @@ RequestRecord Record(double start_ms, double ttft_ms, double tpot_ms, uint32_t t
   record.prompt_tokens = 10;
   record.router_ttft_ms = ttft_ms - 1;
   if (tokens > 1) record.router_tpot_ms = tpot_ms;
+  if (tokens > 1) record.handoff_ms = ttft_ms / 10;
   return record;
 }
 
@@ -61,6 +62,7 @@ TEST(BenchReport, DistributionsLeaveOutWhatIsAbsent) {
   EXPECT_EQ(report.e2e_ms.sorted(), (std::vector<double>{70, 100, 140, 160}));
   EXPECT_EQ(report.router_ttft_ms.sorted(), (std::vector<double>{19, 39, 59, 99}));
   EXPECT_EQ(report.router_tpot_ms.count(), 3u);
+  EXPECT_EQ(report.handoff_ms.sorted(), (std::vector<double>{2, 4, 6}));
 }
 
 TEST(BenchReport, GoodputNeedsBothLimits) {
@@ -88,12 +90,16 @@ TEST(BenchReport, JsonHasTheKeysOfGhz) {
   EXPECT_EQ(json["errorDistribution"].size(), 1u);
   EXPECT_EQ(json["details"].size(), 5u);
   EXPECT_EQ(json["details"][4]["status"], "DeadlineExceeded");
+  EXPECT_EQ(json["details"][4]["ttft_ms"], nullptr);
+  EXPECT_EQ(json["details"][2]["ttft_ms"], 60);
+  EXPECT_EQ(json["details"][2]["tpot_ms"], 20);
   EXPECT_EQ(json["latencyDistribution"][2], (nlohmann::json{{"percentage", 50}, {"latency", 100'000'000}}));
   int in_histogram = 0;
   for (const auto& row : json["histogram"]) in_histogram += row["count"].get<int>();
   EXPECT_EQ(in_histogram, 4);
   EXPECT_EQ(json["histogram"].back()["mark"], 0.16);
   EXPECT_EQ(json["baton"]["ttft_ms"]["p50"], 40);
+  EXPECT_EQ(json["baton"]["handoff_ms"]["p50"], 4);
   EXPECT_EQ(json["baton"]["goodput"]["good"], 3);
 }
 

@@ -55,7 +55,8 @@ std::vector<Option> Describe(ChatOptions* o) {
 absl::Status RunChat(const ChatOptions& options, std::FILE* in, std::FILE* out, std::FILE* err) {
   v1::GenerateRequest request;
   RETURN_IF_ERROR(ApplyTo(options.request, request));
-  RouterClient client(options.connection.server, options.connection.timeout);
+  ASSIGN_OR_RETURN(const std::unique_ptr<RouterClient> connected, RouterClient::Create(options.connection));
+  RouterClient& client = *connected;
   v1::Chat chat = NewConversation(options);
   const bool prompts = isatty(fileno(in)) == 1;
   std::string line;

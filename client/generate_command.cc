@@ -67,7 +67,8 @@ absl::StatusOr<v1::GenerateRequest> MakeGenerateRequest(const GenerateOptions& o
 absl::Status RunGenerate(const GenerateOptions& options, std::FILE* in, std::FILE* out, std::FILE* err) {
   const std::string input = options.prompt.empty() ? ReadAll(in) : absl::StrJoin(options.prompt, " ");
   ASSIGN_OR_RETURN(const v1::GenerateRequest request, MakeGenerateRequest(options, input));
-  RouterClient client(options.connection.server, options.connection.timeout);
+  ASSIGN_OR_RETURN(const std::unique_ptr<RouterClient> connected, RouterClient::Create(options.connection));
+  RouterClient& client = *connected;
   ASSIGN_OR_RETURN(
       const Answer answer,
       StreamAnswer(client, request, options.json ? AnswerStyle::kJson : AnswerStyle::kText, out));

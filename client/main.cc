@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "client/bench_command.h"
+#include "client/certs_command.h"
 #include "client/chat_command.h"
 #include "client/generate_command.h"
 #include "client/status_command.h"
@@ -25,7 +26,8 @@ constexpr char kUsage[] =
     "  chat       a conversation in the terminal\n"
     "  status     the router, its workers, their load and KV blocks\n"
     "  top        the same, live\n"
-    "  bench      send load; TTFT, TPOT, tokens per second, goodput\n\n"
+    "  bench      send load; TTFT, TPOT, tokens per second, goodput\n"
+    "  certs      make certificates for development\n\n"
     "  baton up                                in one terminal, and in another:\n"
     "  baton generate 'Once upon a time'\n"
     "  baton bench --streams 8\n\n"
@@ -84,6 +86,10 @@ int Main(int argc, const char* const* argv) {
   if (command == "bench") {
     return RunCommand<BenchOptions>(BenchProgram(), argc, argv,
                                     [](const auto& o) { return RunBench(o, stdout, stderr); });
+  }
+  if (command == "certs") {
+    return RunCommand<CertsOptions>(CertsProgram(), argc, argv,
+                                    [](const auto& o) { return RunCerts(o, stdout); });
   }
   std::fprintf(stderr, "%s%s\n\n%s", command.empty() ? "no command" : "there is no command ",
                std::string(command).c_str(), kUsage);

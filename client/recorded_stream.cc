@@ -43,6 +43,7 @@ void RecordedStream::OnReadDone(bool ok) {
     const v1::Timings& timings = message_.timings();
     if (timings.has_ttft_ms()) record_.router_ttft_ms = timings.ttft_ms();
     if (timings.has_tpot_ms()) record_.router_tpot_ms = timings.tpot_ms();
+    if (timings.has_handoff_ms()) record_.handoff_ms = timings.handoff_ms();
   }
   StartRead(&message_);
 }

@@ -26,6 +26,7 @@ struct RequestRecord {
   // The router's own figures, absent where it sent none.
   std::optional<double> router_ttft_ms;
   std::optional<double> router_tpot_ms;
+  std::optional<double> handoff_ms;
 
   absl::Duration e2e() const { return end - start; }
 

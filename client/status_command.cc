@@ -37,7 +37,8 @@ absl::StatusOr<std::vector<std::string>> StatusLines(RouterClient& client) {
 }
 
 absl::Status RunStatus(const StatusOptions& options, std::FILE* out) {
-  RouterClient client(options.connection.server, options.connection.timeout);
+  ASSIGN_OR_RETURN(const std::unique_ptr<RouterClient> connected, RouterClient::Create(options.connection));
+  RouterClient& client = *connected;
   if (options.json) {
     ASSIGN_OR_RETURN(const v1::ListWorkersResponse workers, client.ListWorkers());
     std::string text;

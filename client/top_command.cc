@@ -8,6 +8,7 @@
 #include "client/router_client.h"
 #include "client/screen.h"
 #include "client/status_command.h"
+#include "common/status_macros.h"
 #include "common/str_cat.h"
 
 namespace baton {
@@ -28,7 +29,8 @@ absl::Status RunTop(const TopOptions& options) {
   if (isatty(STDOUT_FILENO) != 1 || isatty(STDIN_FILENO) != 1) {
     return absl::FailedPreconditionError("top needs a terminal; baton status prints the same once");
   }
-  RouterClient client(options.connection.server, options.connection.timeout);
+  ASSIGN_OR_RETURN(const std::unique_ptr<RouterClient> connected, RouterClient::Create(options.connection));
+  RouterClient& client = *connected;
   Screen screen;
   if (!screen.ok()) return absl::FailedPreconditionError("this terminal is unknown to ncurses; see TERM");
   do {

@@ -30,6 +30,8 @@ build  header:gtest/gtest.h                                 libgtest-dev
 build  header:gmock/gmock.h                                 libgmock-dev
 fetch  command:python3                                      python3
 fetch  python:ensurepip                                     python3-venv
+bench  command:cmake                                        cmake
+bench  command:make                                         make
 test   command:qemu-x86_64-static                           qemu-user-static
 check  command:clang-format-19                              clang-format-19
 check  command:clang-tidy-19                                clang-tidy-19
