@@ -1,4 +1,5 @@
-"""`baton up` from outside: it serves, it stops, and whatever ends it, no process of its own outlives it."""
+"""`baton up` from outside: it serves, it stops, and whatever ends it, no process of its own outlives it; with
+certificates of `baton certs` everything is encrypted and checked."""
 
 import os
 import re
@@ -121,6 +122,98 @@ class UpTest(unittest.TestCase):
         up = self.start("--prefill", "0")
         up.wait_until_ready()
         self.assertIn("decode worker alone", self.generate(up).stderr)
+
+    def certificates(self):
+        """The folder of `baton certs`, and the flags of a client of that role."""
+        folder = self.folder + "/certs"
+        subprocess.run([BATON, "certs", folder], stdout=subprocess.DEVNULL, check=True)
+
+        def flags(role):
+            return ["--tls-ca", folder + "/ca.pem", "--tls-cert", f"{folder}/{role}.pem", "--tls-key", f"{folder}/{role}.key"]
+
+        return folder, flags
+
+    def refused(self, up, prompt, *flags):
+        """What a call that must fail prints."""
+        run = subprocess.run(
+            [BATON, "generate", "--server", up.address, prompt, "--timeout", "5s", *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        return run.stderr
+
+    def test_tls_on_every_connection(self):
+        folder, flags = self.certificates()
+        for name in os.listdir(folder):
+            if name.endswith(".key"):
+                self.assertEqual(os.stat(f"{folder}/{name}").st_mode & 0o777, 0o600, name)
+        with open(folder + "/ca.pem", encoding="ascii") as file:
+            authority = file.read()
+
+        debug = [f"--{role}-flags=--log-level=debug" for role in ("router", "prefill", "decode")]
+        up = self.start("--tls", folder, *debug)
+        up.wait_until_ready()
+        marked = "xylophone-4711"
+        run = subprocess.run(
+            [BATON, "generate", "--server", up.address, marked, "--max-tokens", "5", "--ignore-eos", *flags("client")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("prefill and decode apart", run.stderr)
+        status = subprocess.check_output([BATON, "status", "--server", up.address, "--json", *flags("client")], text=True)
+        self.assertIn('"identity": "spiffe://baton.local/prefill"', status)
+        self.assertIn('"identity": "spiffe://baton.local/decode"', status)
+
+        errors = [
+            self.refused(up, marked),
+            self.refused(up, marked, "--tls-ca", folder + "/ca.pem"),
+            self.refused(up, marked, *flags("prefill")),
+            self.refused(up, marked, *flags("decode")),
+            self.refused(up, marked, *flags("client"), "--model", "another"),
+            self.refused(up, marked * 2000, *flags("client")),
+        ]
+        self.assertIn("UNAVAILABLE", errors[0])
+        self.assertIn("UNAUTHENTICATED: a certificate or a bearer token of this deployment is needed", errors[1])
+        self.assertIn("PERMISSION_DENIED: the role prefill may not call this method here", errors[2])
+        self.assertIn("UNAVAILABLE", errors[3])  # it is a certificate of a server alone
+        self.assertIn("NOT_FOUND", errors[4])
+        self.assertIn("INVALID_ARGUMENT", errors[5])
+
+        # The same authority signs again: nothing that runs is disturbed.
+        subprocess.run([BATON, "certs", folder], stdout=subprocess.DEVNULL, check=True)
+        with open(folder + "/ca.pem", encoding="ascii") as file:
+            self.assertEqual(file.read(), authority)
+        self.generate(up, *flags("client"))
+
+        up.process.send_signal(signal.SIGTERM)
+        self.assertEqual(up.end(), 0, "".join(up.lines))
+        told = "".join(up.lines + errors)
+        self.assertIn("request_end", told)  # what would hold the prompt, if anything did
+        for secret in (marked, "PRIVATE KEY"):
+            self.assertNotIn(secret, told)
+
+    def test_what_is_not_safe_does_not_start(self):
+        def why(*flags):
+            command = [self.folder + "/baton_decode", "--model", self.folder + "/model.gguf", "--kv-memory=16MiB"]
+            run = subprocess.run(
+                command + ["--metrics-listen=", *flags], stderr=subprocess.PIPE, text=True, timeout=60, check=False
+            )
+            self.assertEqual(run.returncode, 1, run.stderr)
+            return run.stderr
+
+        self.assertIn('advertise: needed because listen is "0.0.0.0:0"', why("--listen", "0.0.0.0:0"))
+        self.assertIn("advertise:", why("--listen", "127.0.0.1:0", "--advertise", "0.0.0.0:1"))
+        abroad = why("--listen", "0.0.0.0:0", "--advertise", "decode.example:1")
+        self.assertIn("the connection is not encrypted; give --tls-ca", abroad)
+        _, flags = self.certificates()
+        self.assertIn("tls-key is needed", why(*flags("decode")[:4]))
+        self.assertIn("its one URI must be", why(*flags("decode"), "--tls-identity-prefix", "spiffe://elsewhere/"))
 
     def test_a_worker_that_dies_ends_the_others(self):
         up = self.start()

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/error_details.h"
 #include "common/utf8.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/tiny_cluster.h"
@@ -423,6 +424,34 @@ TEST_F(ApiTest, TheTrailerHasTheSameTimings) {
       EXPECT_NE(trailer.find(part), std::string::npos) << part << " in " << trailer;
     }
   }
+}
+
+TEST(ClientQuotaTest, AClientHasSoManyRequestsAtOnce) {
+  const TinyModel model(1, 1);
+  ClusterOptions options = model.options();
+  options.inference.max_streams_per_client = 2;
+  Cluster cluster(options);
+  model.decode[0]->gate().Close();
+  const v1::GenerateRequest request = Request("prompt: 'x' stopping { max_tokens: 3 ignore_eos: true }");
+  {
+    AnswerStream first(cluster.inference(), request);
+    AnswerStream second(cluster.inference(), request);
+    cluster.AwaitRequests(2);
+    const absl::Status refused = Generate(cluster.inference(), request).status;
+    EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+    EXPECT_EQ(refused.message(), "this client has 2 requests at once, at most 2 are allowed");
+    EXPECT_EQ(ErrorReason(refused), "TOO_MANY_STREAMS");
+    EXPECT_EQ(GetRetryDelay(refused), absl::Seconds(1));
+    model.OpenGates();
+    EXPECT_TRUE(first.Finish().status.ok());
+  }
+  // The end of a call is known to its client a moment before its place is free.
+  const absl::Time end = absl::Now() + absl::Seconds(10);
+  absl::Status status;
+  do {
+    status = Generate(cluster.inference(), request).status;
+  } while (absl::IsResourceExhausted(status) && absl::Now() < end);
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ Cluster::Cluster(const ClusterOptions& options) : at_end_(options.at_end) {
                                                                        .engine = engine,
                                                                        .transport = transport,
                                                                        .prefill = options.prefill_options,
-                                                                       .decode = options.decode_options}));
+                                                                       .decode = options.decode_options,
+                                                                       .drain = options.worker_drain}));
       addresses.push_back(nodes.back()->address());
       if (options.start_workers) nodes.back()->Start();
     }

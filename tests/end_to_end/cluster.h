@@ -28,6 +28,7 @@ struct ClusterOptions {
   std::string transport = "grpc";  // or "inproc"
   PrefillSchedulerOptions prefill_options;
   DecodeSchedulerOptions decode_options;
+  DrainOptions worker_drain = {.timeout = absl::Seconds(60)};
   RouterOptions router;
   InferenceService::Options inference;
   bool start_workers = true;             // false: the test starts them

@@ -86,6 +86,7 @@ TEST_F(ControlTest, ListWorkersShowsWhatTheRouterKnows) {
   EXPECT_EQ(prefill.state(), v1::WORKER_STATE_SERVING);
   EXPECT_EQ(prefill.instance_id(), cluster_.prefill().instance_id());
   EXPECT_EQ(prefill.model().name(), "tiny-llama");
+  EXPECT_TRUE(prefill.model().has_chat_template());
   EXPECT_EQ(prefill.assigned(), 0);
   const v1::Worker decode = cluster_.Seen(cluster_.decode());
   EXPECT_EQ(decode.role(), v1::ROLE_DECODE);

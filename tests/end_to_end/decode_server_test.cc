@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "common/error_details.h"
+#include "common/error_reasons.h"
 #include "common/metrics.h"
+#include "common/raw_socket.h"
 #include "common/steady_clock.h"
 #include "common/system_random_source.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -34,17 +36,41 @@ std::vector<TokenId> Tokens(DecodeLeg* leg) {
 class DecodeServerTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto started = DecodeServer::Start({}, {.chunk_tokens = 64, .max_running = 4}, "", {GrpcBackend()},
-                                       {.engine = &gate_,
-                                        .device = device_.get(),
-                                        .clock = &clock_,
-                                        .random = &random_,
-                                        .metrics = &metrics_,
-                                        .drain = &drain_});
+    Start({});
+    worker_ = std::make_unique<WorkerClient>(server_->address().ToString());
+  }
+  void Start(const GrpcServerOptions& options) {
+    auto started = DecodeServer::Start(
+        options, {.chunk_tokens = 64, .max_running = 4, .step_target = absl::Milliseconds(20)}, "",
+        {GrpcBackend()},
+        {.engine = &gate_,
+         .device = device_.get(),
+         .clock = &clock_,
+         .random = &random_,
+         .metrics = &metrics_,
+         .drain = &drain_,
+         .stall_timeout = stall_timeout_});
     ASSERT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
-    worker_ = std::make_unique<WorkerClient>(server_->address().ToString());
-    ASSERT_FALSE(worker_->Abort("nobody"));  // answered by the loop, after its warm-up
+  }
+  using HealthStatus = grpc::health::v1::HealthCheckResponse::ServingStatus;
+  static HealthStatus Health(const std::string& address, const char* service) {
+    const auto health = grpc::health::v1::Health::NewStub(CreateChannel(address));
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(After(std::chrono::seconds(30)));
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    grpc::health::v1::HealthCheckResponse response;
+    EXPECT_TRUE(health->Check(&context, request, &response).ok()) << service;
+    return response.status();
+  }
+  bool AwaitHealth(HealthStatus wanted) {
+    const auto end = After(std::chrono::seconds(20));
+    do {
+      if (Health(server_->address().ToString(), "baton.v1.DecodeWorker") == wanted) return true;
+    } while (std::chrono::system_clock::now() < end);
+    return false;
   }
   void TearDown() override {
     gate_.Open();
@@ -52,6 +78,7 @@ class DecodeServerTest : public testing::Test {
     EXPECT_TRUE(engine_.kv().CheckAllFree().ok()) << engine_.kv().CheckAllFree();
   }
 
+  absl::Duration stall_timeout_ = absl::Seconds(60);
   SteadyClock clock_;
   SystemRandomSource random_;
   DrainState drain_;
@@ -164,15 +191,69 @@ TEST_F(DecodeServerTest, TellsWhatItIsAndWhatItServes) {
   EXPECT_EQ(info.instance_id(), server_->instance_id());
   EXPECT_EQ(info.limits().max_running(), 4);
   EXPECT_EQ(info.limits().transports(0), "grpc");
-  const auto health = grpc::health::v1::Health::NewStub(CreateChannel(server_->address().ToString()));
   for (const char* service : {"", "baton.v1.DecodeWorker", "baton.v1.KvTransfer", "baton.v1.Control"}) {
-    grpc::ClientContext context;
-    grpc::health::v1::HealthCheckRequest request;
-    request.set_service(service);
-    grpc::health::v1::HealthCheckResponse response;
-    EXPECT_TRUE(health->Check(&context, request, &response).ok()) << service;
-    EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::SERVING) << service;
+    EXPECT_EQ(Health(server_->address().ToString(), service), grpc::health::v1::HealthCheckResponse::SERVING);
   }
+}
+
+TEST_F(DecodeServerTest, ALegThatWasMeantForAnotherProcessIsRefused) {
+  v1::DecodeRequest request = MakeLocalRequest(1, LetterPrompt(10), 8);
+  request.mutable_attempt()->set_instance_id("the one before");
+  const absl::Status refused = worker_->Decode(request)->Finish();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ErrorReason(refused), kReasonWrongInstance);
+  request.mutable_attempt()->set_instance_id(server_->instance_id());
+  EXPECT_TRUE(worker_->Decode(request)->Finish().ok());
+}
+
+TEST_F(DecodeServerTest, HandsBackWhatItsDrainHasNoTimeFor) {
+  gate_.Close();
+  const auto leg = worker_->Decode(MakeLocalRequest(1, LetterPrompt(60), 20));
+  gate_.AwaitStep();
+  drain_.RequestDrain();
+  std::thread serving([&] {
+    server_->ServeUntilDrained({.timeout = absl::Milliseconds(1), .hand_back = absl::Seconds(60)});
+  });
+  while (drain_.snapshot().phase < ServingPhase::kHandingBack) std::this_thread::yield();
+  gate_.Open();
+  const absl::Status moved = leg->Finish();
+  EXPECT_EQ(moved.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ErrorReason(moved), kReasonDraining);
+  serving.join();
+}
+
+class StalledDecodeServerTest : public DecodeServerTest {
+ protected:
+  StalledDecodeServerTest() { stall_timeout_ = absl::Milliseconds(100); }
+};
+
+TEST_F(StalledDecodeServerTest, AStepThatDoesNotEndIsSeenInItsHealthUntilItDoes) {
+  ASSERT_TRUE(AwaitHealth(grpc::health::v1::HealthCheckResponse::SERVING));
+  gate_.Close();
+  const auto leg = worker_->Decode(MakeLocalRequest(1, LetterPrompt(60), 20));
+  gate_.AwaitStep();
+  EXPECT_TRUE(AwaitHealth(grpc::health::v1::HealthCheckResponse::NOT_SERVING));
+  EXPECT_GE(metrics_.Get<Metric::kLoopStalls>().Value(), 1);
+  gate_.Open();
+  EXPECT_EQ(Tokens(leg.get()), ScriptedEngine::ExpectedAnswer(kEngine, LetterPrompt(60), 20));
+  EXPECT_TRUE(AwaitHealth(grpc::health::v1::HealthCheckResponse::SERVING));
+}
+
+class ColdDecodeServerTest : public DecodeServerTest {
+ protected:
+  void SetUp() override {}
+};
+
+TEST_F(ColdDecodeServerTest, TakesNoWorkUntilItIsWarm) {
+  const std::string address = "127.0.0.1:" + std::to_string(RawSocket::Listen().port());
+  gate_.Close();
+  std::thread starting([&] { Start({.listen = address}); });
+  gate_.AwaitStep();
+  EXPECT_EQ(Health(address, "baton.v1.DecodeWorker"), grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(Health(address, ""), grpc::health::v1::HealthCheckResponse::SERVING);
+  gate_.Open();
+  starting.join();
+  EXPECT_EQ(Health(address, "baton.v1.DecodeWorker"), grpc::health::v1::HealthCheckResponse::SERVING);
 }
 
 TEST_F(DecodeServerTest, DrainsWithItsStreamsFinishing) {

@@ -8,6 +8,7 @@
 #include "engine/load_engine.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/worker_pair.h"
+#include "tests/support/gated_engine.h"
 #include "tests/support/leg_requests.h"
 #include "tests/support/tiny_model.h"
 
@@ -17,14 +18,15 @@ namespace {
 constexpr uint32_t kChunk =
     32;  // so that a prompt takes several steps, and layers of one overlap the transfer of another
 
-std::unique_ptr<Engine> Load(Architecture architecture, uint32_t block_tokens) {
+std::unique_ptr<Engine> Load(Architecture architecture, uint32_t block_tokens,
+                             uint64_t kv_bytes = uint64_t{8} << 20) {
   static auto& paths = *new std::map<Architecture, std::string>;
   std::string& path = paths[architecture];
   if (path.empty()) path = WriteTinyModel(architecture, 7, testing::TempDir());
   EngineOptions options;
   options.model_path = path;
   options.context_tokens = 512;
-  options.kv_bytes = 8 << 20;
+  options.kv_bytes = kv_bytes;
   options.block_tokens = block_tokens;
   options.max_step_tokens = kChunk;
   options.max_batch_rows = 128;
@@ -135,6 +137,54 @@ INSTANTIATE_TEST_SUITE_P(Pairs, HandoffTest,
                                           testing::Values(16u, 32u), testing::Values(16u, 32u),
                                           testing::Values("grpc", "inproc")),
                          NameOf);
+
+class PreemptionTest : public testing::TestWithParam<Architecture> {};
+
+TEST_P(PreemptionTest, APreemptedAnswerIsTheSameTokenForTokenAndLogprobForLogprob) {
+  const std::unique_ptr<Engine> prefill = Load(GetParam(), 16);
+  // Room for less than two of the three answers.
+  const KvGeometry& geometry = prefill->kv().geometry();
+  uint64_t longest_bytes = 0;
+  for (uint32_t group = 0; group < geometry.groups.size(); ++group) {
+    longest_bytes += geometry.BlocksFor(group, 512, kChunk) * geometry.block_bytes(group);
+  }
+  const std::unique_ptr<Engine> decode = Load(GetParam(), 16, longest_bytes * 5 / 4);
+  GatedEngine gate(prefill.get());  // all are reserved before the first decodes
+  WorkerPair pair(&gate, decode.get(), "grpc", {.token_budget = 128, .chunk_tokens = kChunk},
+                  {.token_budget = 128, .chunk_tokens = kChunk, .reserve_tokens = 16});
+  constexpr uint32_t kRequests = 3;
+  std::vector<v1::TokenRequest> requests;
+  std::vector<WorkerPair::Answer> alone;
+  for (uint32_t i = 0; i < kRequests; ++i) {
+    requests.push_back(Request(60 + 10 * i, i, 300));
+    requests.back().mutable_sampling()->set_temperature(i % 2);
+    alone.push_back(pair.Local(requests.back()));
+    ASSERT_EQ(alone.back().tokens.size(), 300) << alone.back().status;
+  }
+  prometheus::Counter& preemptions = pair.decode_metrics().Get<Metric::kPreemptions>();
+  EXPECT_EQ(preemptions.Value(), 0);
+
+  gate.Close();
+  std::vector<WorkerPair::Legs> legs;
+  for (uint32_t i = 0; i < kRequests; ++i) {
+    legs.push_back(pair.Open(requests[i], "request-" + std::to_string(i)));
+    ASSERT_NE(legs.back().prefill, nullptr) << legs.back().decode->Finish();
+  }
+  gate.Open();
+  for (uint32_t i = 0; i < kRequests; ++i) {
+    const WorkerPair::Answer answer = WorkerPair::Read(legs[i].decode.get());
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    EXPECT_EQ(answer.tokens, alone[i].tokens) << i;
+    EXPECT_EQ(answer.logprobs, alone[i].logprobs) << i;
+    EXPECT_TRUE(legs[i].prefill->Finish().ok()) << legs[i].prefill->Finish();
+  }
+  EXPECT_GE(preemptions.Value(), 1);
+  EXPECT_GE(pair.decode_metrics().Get<Metric::kRecomputedTokens>().Value(), 60);
+  EXPECT_TRUE(pair.decode().AwaitIdle());
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, PreemptionTest,
+                         testing::Values(Architecture::kLlama, Architecture::kGemma3));
 
 }  // namespace
 }  // namespace baton

@@ -14,8 +14,6 @@
 namespace baton {
 namespace {
 
-constexpr absl::Duration kDrainTimeout = absl::Seconds(60);
-
 std::string FreeAddress() { return StrCat("127.0.0.1:", RawSocket::Listen().port()); }
 
 }  // namespace
@@ -51,7 +49,7 @@ void WorkerNode::Start() {
     BATON_CHECK(started.ok());
     process_->prefill = *std::move(started);
     process_->serving = std::thread(
-        [process = process_.get()] { process->prefill->ServeUntilDrained({.timeout = kDrainTimeout}); });
+        [this, process = process_.get()] { process->prefill->ServeUntilDrained(options_.drain); });
   } else {
     auto started = DecodeServer::Start(server, options_.decode, "", {options_.transport},
                                        {.engine = options_.engine,
@@ -62,8 +60,8 @@ void WorkerNode::Start() {
                                         .drain = &process_->drain});
     BATON_CHECK(started.ok());
     process_->decode = *std::move(started);
-    process_->serving = std::thread(
-        [process = process_.get()] { process->decode->ServeUntilDrained({.timeout = kDrainTimeout}); });
+    process_->serving =
+        std::thread([this, process = process_.get()] { process->decode->ServeUntilDrained(options_.drain); });
   }
   static_cast<void>(client_.Load());      // connects
   BATON_CHECK(!client_.Abort("nobody"));  // answered by the loop of the worker, behind its warming up

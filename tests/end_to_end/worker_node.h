@@ -5,6 +5,7 @@
 #include <string>
 
 #include "baton/v1/control.pb.h"
+#include "common/drain_sequence.h"
 #include "common/steady_clock.h"
 #include "common/system_random_source.h"
 #include "decode_service/decode_scheduler.h"
@@ -26,6 +27,7 @@ class WorkerNode {
     KvBackendKind transport;
     PrefillSchedulerOptions prefill;
     DecodeSchedulerOptions decode;
+    DrainOptions drain = {.timeout = absl::Seconds(60)};
   };
   // Takes a port, and does not yet listen on it.
   explicit WorkerNode(Options options);

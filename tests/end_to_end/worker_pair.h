@@ -66,6 +66,7 @@ class WorkerPair {
 
   WorkerClient& prefill() { return *prefill_client_; }
   WorkerClient& decode() { return *decode_client_; }
+  Metrics& decode_metrics() { return decode_metrics_; }
   const std::string& prefill_instance_id() const { return prefill_server_->instance_id(); }
   void StopPrefill() { prefill_server_.reset(); }
   void StopDecode() { decode_server_.reset(); }
@@ -117,7 +118,7 @@ class WorkerPair {
     return Read(decode_client_->Decode(decode).get());
   }
 
- private:
+  // What is left of a decode leg, from token 0 on.
   static Answer Read(DecodeLeg* leg) {
     Answer answer;
     while (const std::optional<v1::DecodeEvent> event = leg->Next()) {
@@ -136,6 +137,7 @@ class WorkerPair {
     return answer;
   }
 
+ private:
   SteadyClock clock_;
   SystemRandomSource random_;
   InprocRendezvous rendezvous_;

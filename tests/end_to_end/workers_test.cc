@@ -197,12 +197,30 @@ TEST_F(WorkersTest, WorkersThatDrainUnderLoadLoseNothing) {
   EXPECT_EQ(after.whole.timings().decode_worker(), cluster.decode(0).instance_id());
 }
 
+TEST_F(WorkersTest, StreamsThatADrainHasNoTimeForGoOnElsewhere) {
+  const v1::GenerateRequest request = Greedy(1, 600);
+  const std::string expected = Expected(request);
+  ClusterOptions options = model_.options();
+  options.worker_drain = {.timeout = absl::ZeroDuration(), .hand_back = absl::Seconds(60)};
+  Cluster cluster(options);
+  for (const auto& engine : model_.decode) engine->gate().Close();
+  AnswerStream stream(cluster.inference(), request);
+  const size_t drained = Assigned(cluster, cluster.decode(0), cluster.decode(1));
+  for (const auto& engine : model_.decode) engine->gate().Open();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(stream.Next().has_value()) << stream.status();
+  cluster.decode(drained).RequestDrain();
+  const Answer answer = stream.Finish();
+  ExpectAnswer(answer, expected);
+  EXPECT_EQ(answer.whole.timings().decode_worker(), cluster.decode(1 - drained).instance_id());
+  EXPECT_EQ(answer.whole.usage().completion_tokens(), 600);
+}
+
 TEST_F(WorkersTest, AFullQueueRefusesEarlyAndSaysWhenToComeAgain) {
   ClusterOptions options = model_.options();
   options.prefill.resize(1);
   options.decode.resize(1);
   options.decode_options.max_running = 1;
-  options.router.max_queued = 1;
+  options.router.admission.max_queued = 1;
   Cluster cluster(options);
   model_.decode[0]->gate().Close();
   AnswerStream runs(cluster.inference(), Greedy(1));

@@ -17,6 +17,11 @@ run_bazel() {
   bazel "$1" --disk_cache="$disk_cache" --jobs="$(build_jobs)" "${progress[@]}" "${@:2}"
 }
 
+# Forgets build results that nobody has asked for in a month.
+prune_disk_cache() {
+  [ ! -d "$disk_cache" ] || find "$disk_cache" -type f -atime +30 -delete
+}
+
 # Where nobody builds a second time, the Bazel server must not outlive the script.
 end_bazel() {
   bazel shutdown >/dev/null 2>&1 || true
