@@ -20,7 +20,7 @@ absl::Status Run(const DecodeOptions& options) {
   RETURN_IF_ERROR(CheckAdvertise(options));
   KvBackendRegistry registry;
   registry.Register(GrpcBackend());
-  ASSIGN_OR_RETURN(std::vector<KvBackendKind> transports, registry.Select(options.worker.transports));
+  ASSIGN_OR_RETURN(const std::vector<KvBackendKind> transports, registry.Select(options.worker.transports));
   const DecodeSchedulerOptions& scheduler = options.scheduler;
   // Every sequence gets a row in each step, whatever the budget.
   const uint32_t batch_rows = std::max(scheduler.token_budget, scheduler.max_running);
@@ -30,16 +30,16 @@ absl::Status Run(const DecodeOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
                    WorkerProcess::Start("decode", options.worker, engine));
   const std::unique_ptr<Device> device = CreateCpuDevice();
-  ASSIGN_OR_RETURN(const std::unique_ptr<DecodeServer> server,
-                   DecodeServer::Start(process->ServerOptions(options.worker), scheduler, options.advertise,
-                                       std::move(transports),
-                                       {.engine = process->engine(),
-                                        .device = device.get(),
-                                        .clock = process->clock(),
-                                        .random = process->random(),
-                                        .metrics = process->metrics(),
-                                        .drain = process->drain(),
-                                        .stall_timeout = options.worker.stall_timeout}));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<DecodeServer> server,
+      DecodeServer::Start(process->ServerOptions(options.worker), scheduler, options.advertise, transports,
+                          {.engine = process->engine(),
+                           .device = device.get(),
+                           .clock = process->clock(),
+                           .random = process->random(),
+                           .metrics = process->metrics(),
+                           .drain = process->drain(),
+                           .stall_timeout = options.worker.stall_timeout}));
   process->LogReady(server->address().ToString(), server->instance_id());
   server->ServeUntilDrained(options.worker.drain);
   return absl::OkStatus();

@@ -121,7 +121,6 @@ class WorkerLoop : private StepLoopBody {
         loop_(parts.executor, this),
         scheduler_(std::forward<Arguments>(scheduler)...),
         legs_(metrics_) {}
-  ~WorkerLoop() override = default;
 
   // Runs `event`, which returns the scheduler's actions, on the loop and performs them. For other threads.
   template <typename SchedulerEvent>

@@ -49,6 +49,7 @@ const char* GenerateCall::PhaseName(State state) {
 PairRequest GenerateCall::pair_request(absl::Time now) const {
   PairRequest request;
   request.prompt_tokens = static_cast<uint32_t>(spec_.prompt.size());
+  request.output_tokens = static_cast<uint32_t>(answer_.tokens().size());
   request.total_tokens = request.prompt_tokens + spec_.max_tokens;
   losses_.Avoid(request);
   for (auto& pair : registry_->SuspectPairs(now)) request.suspect_pairs.push_back(std::move(pair));
@@ -64,11 +65,12 @@ void GenerateCall::OnPair(const Pair& pair, absl::Time now, RouterActions& actio
   transfer_id_ = TransferId::Mint(*random_);
   pair_ = pair;
   landed_ = false;
+  held_.clear();
   resumes_ = has_tokens();
   losses_.OnRetryPaid();
   const uint64_t prompt = spec_.prompt.size();
   decode_.Assign(pair.decode, registry_->InstanceOf(pair.decode),
-                 registry_->Assign(pair.decode, prompt + spec_.max_tokens, 0));
+                 registry_->Assign(pair.decode, pair.reserved_tokens, 0));
   if (pair.prefill.empty()) {
     prefill_.Assign("", "", Assignment());
   } else {
@@ -156,7 +158,7 @@ void GenerateCall::OnPrefillEvent(uint32_t attempt, const v1::PrefillEvent& even
 
 void GenerateCall::OnFirstToken(const v1::FirstToken& first, absl::Time now, RouterActions& actions) {
   prefill_.ReleaseTokens();
-  if (!landed_) prefill_.Enter(CallLeg::Phase::kPushing, now);
+  prefill_.Enter(landed_ ? CallLeg::Phase::kIdle : CallLeg::Phase::kPushing, now);
   timeline_.OnFirstToken(first, now);
   if (resumes_) {
     state_ = State::kDecoding;
@@ -167,6 +169,7 @@ void GenerateCall::OnFirstToken(const v1::FirstToken& first, absl::Time now, Rou
     return;
   }
   AcceptToken(0, first.token(), first.prompt_logprobs(), now, actions);
+  for (const v1::Tokens& tokens : std::exchange(held_, {})) AcceptTokens(tokens, now, actions);
 }
 
 void GenerateCall::OnDecodeEvent(uint32_t attempt, const v1::DecodeEvent& event, absl::Time now,
@@ -206,7 +209,7 @@ void GenerateCall::OnLanded(const v1::Landed& landed, absl::Time now) {
   landed_ = true;
   timeline_.OnLanded(landed, now);
   decode_.Enter(CallLeg::Phase::kStepping, now);
-  if (prefill_.open()) prefill_.Enter(CallLeg::Phase::kIdle, now);
+  if (prefill_.open() && !AwaitsPromptLogprobs()) prefill_.Enter(CallLeg::Phase::kIdle, now);
   registry_->OnHandoffLanded(prefill_.worker(), decode_.worker());
   registry_->OnProven(prefill_.worker(), prefill_.instance_id());
 }
@@ -214,6 +217,14 @@ void GenerateCall::OnLanded(const v1::Landed& landed, absl::Time now) {
 void GenerateCall::OnTokens(const v1::Tokens& tokens, absl::Time now, RouterActions& actions) {
   timeline_.OnTokens(tokens);
   decode_.OnToken(now);
+  if (AwaitsPromptLogprobs()) {
+    held_.push_back(tokens);
+  } else {
+    AcceptTokens(tokens, now, actions);
+  }
+}
+
+void GenerateCall::AcceptTokens(const v1::Tokens& tokens, absl::Time now, RouterActions& actions) {
   uint32_t index = tokens.index();
   for (const v1::LegToken& token : tokens.tokens()) {
     if (ended() || queued()) return;
@@ -283,7 +294,7 @@ void GenerateCall::OnLegClosed(uint32_t attempt, Leg leg, const absl::Status& st
                 now, actions);
     return;
   }
-  if (landed_) return;
+  if (landed_ && !AwaitsPromptLogprobs()) return;
   if (!status.ok()) {
     FailAttempt(leg, status, now, actions);
   } else if (state_ == State::kPrefilling) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -96,6 +97,7 @@ class GenerateCall {
   void OnReserved(const v1::Reserved& reserved, absl::Time now, RouterActions& actions);
   void OnLanded(const v1::Landed& landed, absl::Time now);
   void OnTokens(const v1::Tokens& tokens, absl::Time now, RouterActions& actions);
+  void AcceptTokens(const v1::Tokens& tokens, absl::Time now, RouterActions& actions);
   void AcceptToken(uint32_t index, const v1::LegToken& token,
                    const CallAnswer::PromptLogprobs& prompt_logprobs, absl::Time now, RouterActions& actions);
   void Finish(v1::GenerateStreamResponse response, v1::Finish finish, std::optional<absl::Duration> gap,
@@ -107,6 +109,8 @@ class GenerateCall {
   void CloseLegs(RouterActions& actions);
   CallLeg& LegOf(Leg leg) { return leg == Leg::kPrefill ? prefill_ : decode_; }
   void Enqueue(absl::Time now, absl::Time not_before);
+  // They come from prefill, with token 0: decode's tokens are held until then.
+  bool AwaitsPromptLogprobs() const { return spec_.prompt_logprobs && !has_tokens() && prefill_.assigned(); }
   bool OfThisAttempt(uint32_t attempt) const { return !ended() && !queued() && attempt == attempt_; }
 
   const CallId id_;
@@ -126,6 +130,7 @@ class GenerateCall {
   CallLeg decode_;
   bool landed_ = false;   // its KV is at decode
   bool resumes_ = false;  // it began with tokens
+  std::vector<v1::Tokens> held_;
   Pair pair_;
 
   CallLosses losses_;

@@ -155,6 +155,37 @@ TEST_F(GenerateCallTest, Token0MayComeFromDecodeFirst) {
   EXPECT_EQ(Text(), "xy");
 }
 
+TEST_F(GenerateCallTest, PromptLogprobsAreNotLostWhenDecodeIsFirst) {
+  spec.prompt_logprobs = 0;
+  Assign();
+  Reserved();
+  Landed();
+  Tokens(0, {'x', 'y'});
+  EXPECT_EQ(Text(), "");
+  v1::PrefillEvent event;
+  event.mutable_first_token()->mutable_token()->set_id('x');
+  for (const float logprob : {-1.0f, -2.0f}) {
+    event.mutable_first_token()->add_prompt_logprobs()->set_logprob(logprob);
+  }
+  Call().OnPrefillEvent(0, event, now, actions);
+  Tokens(2, {'z'});
+  EXPECT_EQ(Text(), "xyz");
+  EXPECT_EQ(Of<SendToClient>().front().response.prompt().logprobs_size(), 2);
+  Closed(Leg::kPrefill, absl::UnavailableError("gone"));  // of no matter any more
+  EXPECT_TRUE(Of<AttemptLost>().empty());
+}
+
+TEST_F(GenerateCallTest, APrefillWorkerThatIsLostBeforeItsPromptLogprobsCostsAnAttempt) {
+  spec.prompt_logprobs = 0;
+  Assign();
+  Reserved();
+  Landed();
+  Tokens(0, {'x'});
+  Closed(Leg::kPrefill, absl::UnavailableError("gone"));
+  EXPECT_EQ(Of<AttemptLost>().size(), 1);
+  EXPECT_TRUE(Call().queued());
+}
+
 TEST_F(GenerateCallTest, ASkippedTokenIsABugOfTheWorker) {
   UpToToken0();
   Tokens(2, {'z'});

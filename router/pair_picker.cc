@@ -12,9 +12,15 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 
 bool Differs(const std::string& wanted, const std::string& has) { return !wanted.empty() && wanted != has; }
 
-bool HasRoom(const WorkerSnapshot& decode, uint32_t total_tokens) {
+uint64_t ReservedTokens(const WorkerSnapshot& decode, const PairRequest& request) {
+  if (decode.reserve_tokens == 0) return request.total_tokens;
+  return std::min<uint64_t>(request.total_tokens,
+                            uint64_t{request.prompt_tokens} + request.output_tokens + decode.reserve_tokens);
+}
+
+bool HasRoom(const WorkerSnapshot& decode, const PairRequest& request) {
   return !decode.fenced && decode.assigned_requests < decode.max_running &&
-         decode.assigned_tokens + RoundUpToBlocks(total_tokens, decode.block_tokens) <=
+         decode.assigned_tokens + RoundUpToBlocks(ReservedTokens(decode, request), decode.block_tokens) <=
              decode.kv_capacity_tokens;
 }
 
@@ -92,7 +98,7 @@ std::vector<const WorkerSnapshot*> ChooseDecode(const std::vector<WorkerSnapshot
     if (RoundUpToBlocks(request.total_tokens, worker.block_tokens) > worker.kv_capacity_tokens) continue;
     result.outcome = PickResult::kWait;
     if (first == nullptr || Used(worker) < Used(*first)) first = &worker;
-    if (HasRoom(worker, request.total_tokens)) able.push_back(&worker);
+    if (HasRoom(worker, request)) able.push_back(&worker);
   }
   if (first != nullptr) result.awaited = first->name;
   std::sort(able.begin(), able.end(), [&](const WorkerSnapshot* a, const WorkerSnapshot* b) {
@@ -115,6 +121,7 @@ PickResult PickPair(const std::vector<WorkerSnapshot>& workers, const PairReques
   const auto picked = [&](const WorkerSnapshot& decode, const WorkerSnapshot* prefill, std::string reason) {
     result.outcome = PickResult::kPicked;
     result.pair = MakePair(decode, prefill, std::move(reason));
+    result.pair.reserved_tokens = ReservedTokens(decode, request);
     return result;
   };
   if (request.prompt_tokens < options.aggregate_below) return picked(*able.front(), nullptr, "short prompt");

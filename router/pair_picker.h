@@ -26,6 +26,7 @@ struct WorkerSnapshot {
   uint32_t block_tokens = 1;
   uint64_t kv_capacity_tokens = 0;
   uint32_t max_running = 0;
+  uint32_t reserve_tokens = 0;  // decode: how many tokens yet to come it reserves for at first; 0: all
   // What this router has given it and not yet got back.
   uint32_t assigned_requests = 0;
   uint64_t assigned_tokens =
@@ -36,7 +37,8 @@ struct WorkerSnapshot {
 
 struct PairRequest {
   uint32_t prompt_tokens = 0;
-  uint32_t total_tokens = 0;  // prompt + max_tokens
+  uint32_t output_tokens = 0;  // of an answer that has begun
+  uint32_t total_tokens = 0;   // prompt + max_tokens
   // Workers, and (prefill, decode) pairs, that failed this request or are known to fail: taken only when
   // nothing else is left.
   std::vector<std::string> suspects;
@@ -60,7 +62,8 @@ struct Pair {
   std::string decode;
   v1::ServingPath path = v1::SERVING_PATH_UNSPECIFIED;
   std::string path_reason;
-  uint64_t depth_tokens = 0;  // that the prompt counts against the prefill worker's depth
+  uint64_t depth_tokens = 0;     // that the prompt counts against the prefill worker's depth
+  uint64_t reserved_tokens = 0;  // for which the decode worker reserves blocks
   std::string fingerprint;
   std::string prefill_recipe;  // of the worker that computes the prompt
   std::string decode_recipe;

@@ -56,6 +56,16 @@ TEST_F(PickPairTest, WaitsForPrefillThatHasEnoughToDo) {
   EXPECT_EQ(Names(), "p1+d0");
 }
 
+TEST_F(PickPairTest, CountsWhatADecodeWorkerReservesAtFirst) {
+  for (size_t i : {2, 3}) workers[i].assigned_tokens = 1024 - 128;
+  EXPECT_EQ(Pick().outcome, PickResult::kWait);
+  workers[3].reserve_tokens = 16;
+  EXPECT_EQ(Names(), "p0+d1");
+  EXPECT_EQ(Pick().pair.reserved_tokens, 116);
+  request.output_tokens = 20;  // they are computed again
+  EXPECT_EQ(Pick().outcome, PickResult::kWait);
+}
+
 TEST_F(PickPairTest, AnIdlePrefillWorkerTakesAPromptOfAnyLength) {
   request.prompt_tokens = 900;
   request.total_tokens = 901;

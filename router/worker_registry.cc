@@ -190,6 +190,7 @@ std::vector<WorkerSnapshot> WorkerRegistry::Snapshot() const {
     snapshot.block_tokens = std::max(1u, entry.limits.block_tokens());
     snapshot.kv_capacity_tokens = static_cast<uint64_t>(std::max(0.0, entry.limits.kv_capacity_tokens()));
     snapshot.max_running = entry.limits.max_running();
+    snapshot.reserve_tokens = entry.limits.reserve_tokens();
     snapshot.assigned_requests = entry.assigned_requests;
     snapshot.assigned_tokens = entry.assigned_tokens;
     snapshot.depth_tokens = entry.depth_tokens;

@@ -108,7 +108,8 @@ void SimDecode::Step() {
   if (plan) {
     stepping_ = true;
     if (pace_.loop_waits_for_step) loop_.Hold();
-    loop_.Reach(world_->now() + StepTime(plan->rows()), [this, plan = *std::move(plan)] {
+    const absl::Time done = world_->now() + StepTime(plan->rows());
+    loop_.Reach(done, [this, plan = *std::move(plan)] {
       stepping_ = false;
       loop_.Release();
       Perform(scheduler_.OnStepDone(engine_.Execute(plan, nullptr), world_->now()));
