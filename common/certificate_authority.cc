@@ -12,21 +12,13 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "common/openssl_ptr.h"
 #include "common/status_macros.h"
 #include "common/str_cat.h"
 
 namespace baton {
 namespace {
 
-template <auto Free>
-struct Freed {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Bio = std::unique_ptr<BIO, Freed<BIO_free>>;
 using Number = std::unique_ptr<BIGNUM, Freed<BN_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
@@ -82,9 +74,9 @@ absl::Status AddExtension(X509* certificate, X509* issuer, int nid, const std::s
 }
 
 // Everything but extensions and signature.
-absl::StatusOr<Certificate> Begin(const std::string& name, X509_NAME* issuer, EVP_PKEY* key, absl::Time from,
-                                  absl::Time until) {
-  Certificate certificate(X509_new());
+absl::StatusOr<CertificatePtr> Begin(const std::string& name, X509_NAME* issuer, EVP_PKEY* key,
+                                     absl::Time from, absl::Time until) {
+  CertificatePtr certificate(X509_new());
   const Number serial(BN_new());
   X509_NAME* const subject = X509_get_subject_name(certificate.get());
   const bool done =
@@ -104,8 +96,8 @@ absl::StatusOr<Certificate> Begin(const std::string& name, X509_NAME* issuer, EV
 }  // namespace
 
 struct CertificateAuthority::Parts {
-  Certificate certificate;
-  Key key;
+  CertificatePtr certificate;
+  KeyPtr key;
 };
 
 CertificateAuthority::CertificateAuthority(std::unique_ptr<Parts> parts, IssuedCertificate pem)
@@ -115,9 +107,9 @@ CertificateAuthority::CertificateAuthority(CertificateAuthority&&) noexcept = de
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::Make(const std::string& name, absl::Time from,
                                                                 absl::Time until) {
-  Key key(EVP_EC_gen("P-256"));
+  KeyPtr key(EVP_EC_gen("P-256"));
   if (key == nullptr) return Failed("make a key");
-  ASSIGN_OR_RETURN(Certificate certificate, Begin(name, nullptr, key.get(), from, until));
+  ASSIGN_OR_RETURN(CertificatePtr certificate, Begin(name, nullptr, key.get(), from, until));
   X509* const own = certificate.get();
   RETURN_IF_ERROR(AddExtension(own, own, NID_basic_constraints, "critical,CA:TRUE,pathlen:0"));
   RETURN_IF_ERROR(AddExtension(own, own, NID_key_usage, "critical,keyCertSign,cRLSign"));
@@ -132,8 +124,8 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Parse(const IssuedCer
   const Bio certificate_text(
       BIO_new_mem_buf(pem.certificate.data(), static_cast<int>(pem.certificate.size())));
   const Bio key_text(BIO_new_mem_buf(pem.key.data(), static_cast<int>(pem.key.size())));
-  Certificate certificate(PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr));
-  Key key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
+  CertificatePtr certificate(PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr));
+  KeyPtr key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
   if (certificate == nullptr || key == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1) {
     return absl::InvalidArgumentError("the authority's certificate and key are not a pair in PEM");
   }
@@ -141,11 +133,11 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Parse(const IssuedCer
 }
 
 absl::StatusOr<IssuedCertificate> CertificateAuthority::Issue(const Subject& subject) const {
-  const Key key(EVP_EC_gen("P-256"));
+  const KeyPtr key(EVP_EC_gen("P-256"));
   if (key == nullptr) return Failed("make a key");
   X509* const issuer = parts_->certificate.get();
-  ASSIGN_OR_RETURN(const Certificate certificate, Begin(subject.name, X509_get_subject_name(issuer),
-                                                        key.get(), subject.from, subject.until));
+  ASSIGN_OR_RETURN(const CertificatePtr certificate, Begin(subject.name, X509_get_subject_name(issuer),
+                                                           key.get(), subject.from, subject.until));
   std::vector<std::string> uses;
   if (subject.is_server) uses.emplace_back("serverAuth");
   if (subject.is_client) uses.emplace_back("clientAuth");

@@ -10,26 +10,18 @@
 #include <utility>
 #include <vector>
 
+#include "common/openssl_ptr.h"
 #include "common/status_macros.h"
 #include "common/str_cat.h"
 
 namespace baton {
 namespace {
 
-template <auto Free>
-struct Freed {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using File = std::unique_ptr<std::FILE, Freed<std::fclose>>;
-using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Store = std::unique_ptr<X509_STORE, Freed<X509_STORE_free>>;
 using StoreContext = std::unique_ptr<X509_STORE_CTX, Freed<X509_STORE_CTX_free>>;
 using Names = std::unique_ptr<GENERAL_NAMES, Freed<GENERAL_NAMES_free>>;
-using Chain = std::vector<Certificate>;
+using Chain = std::vector<CertificatePtr>;
 
 absl::Status Wrong(std::string_view option, const std::string& path, std::string_view what) {
   return absl::InvalidArgumentError(StrCat(option, ": \"", path, "\" ", what));
@@ -53,9 +45,9 @@ absl::StatusOr<Chain> ReadCertificates(std::string_view option, const std::strin
 // Never asks for a pass phrase: an encrypted key is refused.
 int NoPassPhrase(char*, int, int, void*) { return -1; }
 
-absl::StatusOr<Key> ReadKey(const std::string& path) {
+absl::StatusOr<KeyPtr> ReadKey(const std::string& path) {
   ASSIGN_OR_RETURN(const File file, Open("tls-key", path));
-  Key key(PEM_read_PrivateKey(file.get(), nullptr, NoPassPhrase, nullptr));
+  KeyPtr key(PEM_read_PrivateKey(file.get(), nullptr, NoPassPhrase, nullptr));
   if (key == nullptr) return Wrong("tls-key", path, "holds no unencrypted private key in PEM");
   return key;
 }
@@ -63,7 +55,7 @@ absl::StatusOr<Key> ReadKey(const std::string& path) {
 // The first certificate of `chain` by the way of the others.
 absl::Status Verify(const Chain& authorities, const Chain& chain, const std::string& path) {
   const Store store(X509_STORE_new());
-  for (const Certificate& authority : authorities) X509_STORE_add_cert(store.get(), authority.get());
+  for (const CertificatePtr& authority : authorities) X509_STORE_add_cert(store.get(), authority.get());
   STACK_OF(X509)* const between = sk_X509_new_null();
   for (size_t i = 1; i < chain.size(); ++i) sk_X509_push(between, chain[i].get());
   const StoreContext context(X509_STORE_CTX_new());
@@ -101,7 +93,7 @@ absl::StatusOr<CertificateFacts> CheckTlsFiles(const TlsFiles& files) {
   ASSIGN_OR_RETURN(const Chain authorities, ReadCertificates("tls-ca", files.ca));
   if (files.cert.empty() && files.key.empty()) return CertificateFacts();
   ASSIGN_OR_RETURN(const Chain chain, ReadCertificates("tls-cert", files.cert));
-  ASSIGN_OR_RETURN(const Key key, ReadKey(files.key));
+  ASSIGN_OR_RETURN(const KeyPtr key, ReadKey(files.key));
   if (X509_check_private_key(chain[0].get(), key.get()) != 1) {
     return Wrong("tls-key", files.key, "is not the key of tls-cert");
   }

@@ -27,7 +27,6 @@
 // A command that fails answers {"command":..., "error":TEXT}. The end of input ends the program. Logits of
 // float32 come from --kernels reference. Warm-up is the driver's: it drops the first round.
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -41,6 +40,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/options.h"
+#include "common/run_program.h"
 #include "common/status_macros.h"
 #include "common/str_cat.h"
 #include "common/version.h"
@@ -188,15 +188,8 @@ int main(int argc, char** argv) {
   baton::BenchModelOptions options;
   bool pin_threads = false;
   const baton::Program program = {"engine_bench", "", "Times steps of a model, a command a line."};
-  const absl::StatusOr<std::string> text =
-      baton::ParseOptions(program, baton::Describe(&options, &pin_threads), argc, argv);
-  if (text.ok() && !text->empty()) {
-    std::fputs(text->c_str(), stdout);
-    return 0;
-  }
-  for (uint32_t core = 0; pin_threads && core < options.threads; ++core) options.cores.push_back(core);
-  const absl::Status status = text.ok() ? baton::Run(options) : text.status();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "engine_bench: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return baton::RunProgram(program, baton::Describe(&options, &pin_threads), argc, argv, [&] {
+    for (uint32_t core = 0; pin_threads && core < options.threads; ++core) options.cores.push_back(core);
+    return baton::Run(options);
+  });
 }

@@ -1,6 +1,4 @@
-#include <cstdio>
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "common/credentials.h"
@@ -8,7 +6,7 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "common/metrics_http.h"
-#include "common/options.h"
+#include "common/run_program.h"
 #include "common/signals.h"
 #include "common/status_macros.h"
 #include "common/steady_clock.h"
@@ -76,14 +74,6 @@ absl::Status Run(const RouterProgramOptions& options) {
 
 int main(int argc, char** argv) {
   baton::RouterProgramOptions options;
-  const absl::StatusOr<std::string> text =
-      baton::ParseOptions(baton::RouterProgram(), baton::DescribeRouter(&options), argc, argv);
-  if (text.ok() && !text->empty()) {
-    std::fputs(text->c_str(), stdout);
-    return 0;
-  }
-  const absl::Status status = text.ok() ? baton::Run(options) : text.status();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "baton_router: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return baton::RunProgram(baton::RouterProgram(), baton::DescribeRouter(&options), argc, argv,
+                           [&options] { return baton::Run(options); });
 }

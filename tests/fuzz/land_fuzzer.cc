@@ -16,24 +16,18 @@
 #include "kv_transfer/landing.h"
 #include "kv_transfer/landing_table.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/land_geometry.h"
 
 namespace baton {
 namespace {
 
 constexpr uint32_t kPrompt = 40;
 
-KvGeometry Geometry() {
-  return {KvType::kF16,
-          8,
-          {{.layers = {0, 1}, .kv_heads = 1, .head_dim = 16},
-           {.layers = {2}, .kv_heads = 1, .head_dim = 8, .window_tokens = 11}}};
-}
-
 class Target {
  public:
   Target() {
     device_ = CreateCpuDevice();
-    pools_ = *KvPools::Create(device_.get(), Geometry(), 16 << 10, 64, 16);
+    pools_ = *KvPools::Create(device_.get(), LandGeometry(), 16 << 10, 64, 16);
     LandingTable::Options options{.transports = {{"grpc", true}, {"inproc", false}}};
     options.receiver = {.max_bytes_outstanding = 3000, .max_piece_bytes = 4000, .max_waiting_pieces = 8};
     options.max_unopened_streams = 3;
@@ -120,7 +114,7 @@ class Target {
     open->set_transfer_id(std::string(16, 'i'));
     open->set_ticket(std::string(kTicketBytes, 't'));
     open->set_sender_instance_id("prefill");
-    open->set_layout_id(Geometry().LayoutId());
+    open->set_layout_id(LandGeometry().LayoutId());
     open->set_block_tokens(1u << (flags >> 1 & 7));
     open->set_transport(flags & 1 ? "inproc" : "grpc");
     return request;

@@ -16,28 +16,22 @@
 #include "kv_transfer/kv_sender.h"
 #include "kv_transfer/landing.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/land_geometry.h"
 
 namespace baton {
 namespace {
 
 constexpr uint32_t kPrompt = 40;
 
-KvGeometry Geometry() {
-  return {KvType::kF16,
-          8,
-          {{.layers = {0, 1}, .kv_heads = 1, .head_dim = 16},
-           {.layers = {2}, .kv_heads = 1, .head_dim = 8, .window_tokens = 11}}};
-}
-
 class Target {
  public:
   explicit Target(Input& input) {
-    pools_ = *KvPools::Create(device_.get(), Geometry(), 16 << 10, 64, 16);
+    pools_ = *KvPools::Create(device_.get(), LandGeometry(), 16 << 10, 64, 16);
     KvSender::Spec spec;
     spec.transfer_id = *TransferId::FromBytes(std::string(16, 'i'));
     spec.sender_instance_id = "prefill";
-    spec.landing = MakeLanding(std::string(kTicketBytes, 't'), "decode", "localhost:1", {"grpc"}, Geometry(),
-                               WantedAfter(Geometry(), kPrompt));
+    spec.landing = MakeLanding(std::string(kTicketBytes, 't'), "decode", "localhost:1", {"grpc"},
+                               LandGeometry(), WantedAfter(LandGeometry(), kPrompt));
     // Fields of the input on top of those of a good landing.
     if (input.Byte() & 1) {
       v1::Landing any;
