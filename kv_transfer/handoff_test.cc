@@ -297,13 +297,16 @@ TEST_P(HandoffTest, NobodyAtTheAddressIsUnavailable) {
   EXPECT_EQ(finished->status.code(), absl::StatusCode::kUnavailable) << finished->status;
 }
 
-TEST_P(HandoffTest, ADecodeWorkerThatGoesAwayIsUnavailable) {
+TEST_P(HandoffTest, ADecodeWorkerThatGoesAwayEndsTheHandoff) {
   Prepare();
   for (int step = 0; step < 4; ++step) Step(step);
   EndDecode();
   const auto finished = finished_.Take();
   ASSERT_TRUE(finished.has_value());
-  EXPECT_EQ(finished->status.code(), absl::StatusCode::kUnavailable) << finished->status;
+  // gRPC's server cancels its streams as it goes, and the connection's end may be seen first.
+  EXPECT_TRUE(finished->status.code() == absl::StatusCode::kUnavailable ||
+              finished->status.code() == absl::StatusCode::kCancelled)
+      << finished->status;
 }
 
 TEST_P(HandoffTest, APrefillWorkerThatGoesAwayFailsTheLanding) {

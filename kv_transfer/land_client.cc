@@ -44,6 +44,8 @@ class LandClient::Call final : public grpc::ClientBidiReactor<v1::LandRequest, v
     Refuse(outgoing);
   }
 
+  const TransferId& transfer_id() const { return transfer_id_; }
+
   void ReadNext() {
     MutexLock lock(&mutex_);
     if (held_) StartRead(&reply_);
@@ -99,8 +101,9 @@ class LandClient::Call final : public grpc::ClientBidiReactor<v1::LandRequest, v
     }
     client_->events_.on_closed(transfer_id_, FromGrpcStatus(status));
     for (Outgoing& outgoing : unwritten) Refuse(outgoing);
-    const std::shared_ptr<Call> last = std::move(self_);
-    client_->OnDone(transfer_id_);
+    unwritten.clear();
+    LandClient* const client = client_;
+    client->OnDone(std::move(self_));
   }
 
   void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -141,7 +144,7 @@ LandClient::~LandClient() {
   for (const auto& call : calls) call->Close();
   calls.clear();
   MutexLock lock(&mutex_);
-  while (!calls_.empty()) idle_.Wait(&mutex_);
+  while (open_ > 0) idle_.Wait(&mutex_);
 }
 
 void LandClient::Open(const TransferId& transfer_id, const std::string& address,
@@ -151,6 +154,7 @@ void LandClient::Open(const TransferId& transfer_id, const std::string& address,
     MutexLock lock(&mutex_);
     call = std::make_shared<Call>(this, transfer_id, ChannelFor(address, identity));
     if (!calls_.emplace(transfer_id, call).second) return;
+    ++open_;
   }
   call->Start(call);
 }
@@ -195,10 +199,16 @@ std::shared_ptr<grpc::Channel> LandClient::ChannelFor(const std::string& address
   return channels_.front().channel;
 }
 
-void LandClient::OnDone(const TransferId& transfer_id) {
+void LandClient::OnDone(std::shared_ptr<Call> call) {
+  {
+    MutexLock lock(&mutex_);
+    calls_.erase(call->transfer_id());
+  }
+  // Before the destructor is told: the call holds a channel, and the last channel of a process must not go on
+  // a thread of gRPC, which would then wait for itself.
+  call.reset();
   MutexLock lock(&mutex_);
-  calls_.erase(transfer_id);
-  if (calls_.empty()) idle_.SignalAll();
+  if (--open_ == 0) idle_.SignalAll();
 }
 
 }  // namespace baton

@@ -58,7 +58,7 @@ class LandClient final : public LandDataWriter {
   std::shared_ptr<Call> Find(const TransferId& transfer_id) ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<grpc::Channel> ChannelFor(const std::string& address, const std::string& identity)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnDone(const TransferId& transfer_id) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnDone(std::shared_ptr<Call> call) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ChannelFactory make_channel_;
   const Events events_;
@@ -66,6 +66,7 @@ class LandClient final : public LandDataWriter {
   Mutex mutex_;
   CondVar idle_;
   std::map<TransferId, std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+  size_t open_ ABSL_GUARDED_BY(mutex_) = 0;  // calls that are not destroyed yet
   // Used latest first; the oldest go when there are too many, and live on in their calls.
   std::list<Connection> channels_ ABSL_GUARDED_BY(mutex_);
 };

@@ -53,11 +53,15 @@ class LegClient final : public grpc::ClientReadReactor<Event> {
   }
 
   void OnDone(const grpc::Status& status) override {
-    callbacks_.on_closed(FromGrpcStatus(status));
-    const std::shared_ptr<LegClient> last = std::move(self_);
+    // The call lets go of itself before anybody is told: it holds a channel, and the last channel of a
+    // process must not go on a thread of gRPC, which would then wait for itself.
+    const auto on_closed = std::move(callbacks_.on_closed);
+    const absl::Status closed = FromGrpcStatus(status);
+    self_.reset();
+    on_closed(closed);
   }
 
-  const Callbacks callbacks_;
+  Callbacks callbacks_;
   std::shared_ptr<LegClient> self_;  // until OnDone
   grpc::ClientContext context_;
   Event event_;
