@@ -1,4 +1,4 @@
-"""clang-tidy over the sources of every C++ target but tests, as build actions: what has not changed is not looked at again.
+"""clang-tidy over the sources of every C++ target that is not for tests alone, as build actions: what has not changed is not looked at again.
 
 Clang's thread-safety analysis, which reads the annotations of common/mutex.h, runs with it.
 
@@ -14,7 +14,9 @@ def _flags(ctx, context):
     return flags + [option for option in ctx.rule.attr.copts if option.startswith("-m")]
 
 def _clang_tidy_impl(target, ctx):
-    if CcInfo not in target or ctx.rule.kind == "cc_test" or not hasattr(ctx.rule.attr, "srcs") or "-w" in ctx.rule.attr.copts:
+    if CcInfo not in target or not hasattr(ctx.rule.attr, "srcs"):
+        return []
+    if ctx.rule.kind == "cc_test" or ctx.rule.attr.testonly or "-w" in ctx.rule.attr.copts:
         return []
     context = target[CcInfo].compilation_context
     marks = []
