@@ -6,11 +6,13 @@
 namespace baton {
 namespace {
 
+constexpr uint32_t kBlockQuads = kBlockColumns / 4;
+
 // The widest panel of those that kernels have, but two of 8 for 16: a panel of 4 is a third slower for each
 // row.
 uint32_t PanelRows(uint32_t remaining, uint32_t limit) {
-  if (remaining == 16 && limit >= 8) return 8;
-  for (const uint32_t rows : {kMaxPanelRows, 8u, 4u, 2u}) {
+  if (remaining == 16 && limit >= 8 && limit < kTilePanelRows) return 8;
+  for (const uint32_t rows : {kTilePanelRows, kMaxPanelRows, 8u, 4u, 2u}) {
     if (rows <= limit && rows <= remaining) return rows;
   }
   return 1;
@@ -22,7 +24,7 @@ absl::Status Activations::Reserve(Device* device, uint32_t rows, uint32_t column
   const uint64_t blocks = uint64_t{rows} * ((columns + kBlockColumns - 1) / kBlockColumns);
   capacity_ = blocks * kBlockColumns;
   // Words of 4 bytes: values and rest, then for two int8 each the quads and five for a block.
-  constexpr uint64_t kWordsPerBlock = 2 * kBlockColumns + 2 * (kBlockColumns / 4 + 5);
+  constexpr uint64_t kWordsPerBlock = 2 * kBlockColumns + 2 * (kBlockQuads + 5);
   ASSIGN_OR_RETURN(memory_, device->Allocate(blocks * kWordsPerBlock * sizeof(float)));
   values_ = reinterpret_cast<float*>(memory_.span().data);
   rest_ = values_ + capacity_;
@@ -45,7 +47,7 @@ void Activations::Shape(uint32_t rows, uint32_t columns, uint32_t panel_rows, Gr
     const uint64_t block = uint64_t{first} * halves * (columns / kBlockColumns);
     panels_.push_back({.first_row = first,
                        .rows = count,
-                       .quads = quads_ + block * (kBlockColumns / 4),
+                       .quads = quads_ + block * kBlockQuads,
                        .scales = scales_ + block,
                        .sums = sums_ + block,
                        .negated = negated_ + block,
@@ -60,6 +62,7 @@ void Activations::Quantize(const KernelTable& kernels, uint32_t panel) {
   const ActivationPanel& p = panels_[panel];
   const uint32_t rows = RowsOf(p);
   const uint64_t block = static_cast<uint64_t>(p.scales - scales_);
+  const bool in_tiles = p.rows == kTilePanelRows;
   for (uint32_t i = 0; i < p.rows; ++i) {
     const bool second = i >= rows;
     const uint32_t at = p.first_row + i % rows;
@@ -67,7 +70,8 @@ void Activations::Quantize(const KernelTable& kernels, uint32_t panel) {
     kernels.quantize({.values = second ? rest : row(at),
                       .columns = columns_,
                       .rows = p.rows,
-                      .quads = quads_ + block * (kBlockColumns / 4) + i,
+                      .quads = quads_ + block * kBlockQuads + i * (in_tiles ? kBlockQuads : 1),
+                      .quad_stride = in_tiles ? 1 : p.rows,
                       .scales = scales_ + block + i,
                       .sums = sums_ + block + i,
                       .negated = negated_ + block + i,

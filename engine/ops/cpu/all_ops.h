@@ -17,11 +17,20 @@
 // What tests of all implementations share.
 namespace baton {
 
+// The AMX level with its instructions emulated; null where the rest of it does not run.
+inline const KernelTable* EmulatedAmxKernels() {
+  if (!ChooseKernels("avx512").ok()) return nullptr;
+  static const KernelTable kernels = Avx512KernelsWith("amx, emulated", EmulatedAmxMatmul);
+  return &kernels;
+}
+
 // The reference, then every level that this processor runs, at one and two threads.
 inline std::vector<std::pair<std::string, std::unique_ptr<Ops>>> AllOps(Device* device) {
   std::vector<std::pair<std::string, std::unique_ptr<Ops>>> all;
   all.emplace_back("reference", CreateReferenceOps(device, 1));
-  for (const KernelTable* kernels : SupportedKernels()) {
+  std::vector<const KernelTable*> levels = SupportedKernels();
+  if (EmulatedAmxKernels() != nullptr) levels.push_back(EmulatedAmxKernels());
+  for (const KernelTable* kernels : levels) {
     all.emplace_back(kernels->name, CreateCpuOps(device, *kernels, {.threads = 1}));
     all.emplace_back(std::string(kernels->name) + " with 2 threads",
                      CreateCpuOps(device, *kernels, {.threads = 2}));

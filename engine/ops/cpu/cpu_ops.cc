@@ -161,8 +161,12 @@ void CpuOps::Embed(const Weight& table, float scale, DeviceSpan hidden) {
 
 template <typename Fill>
 void CpuOps::FillRows(const PackedWeight& matrix, uint32_t rows, Grain grain, Fill fill) {
-  if (matrix.reads_values()) grain = Grain::kCoarse;
-  activations_.Shape(rows, matrix.columns(), kernels_.panel_rows, grain);
+  uint32_t panel_rows = kernels_.panel_rows;
+  if (matrix.reads_values()) {
+    grain = Grain::kCoarse;
+    panel_rows = std::min(panel_rows, kMaxPanelRows);
+  }
+  activations_.Shape(rows, matrix.columns(), panel_rows, grain);
   pool_->For(static_cast<uint32_t>(activations_.panels().size()), 1, [&](WorkRange range, uint32_t) {
     for (uint32_t panel = range.begin; panel < range.end; ++panel) {
       const ActivationPanel& p = activations_.panels()[panel];

@@ -320,6 +320,7 @@ TEST(KernelLevelsTest, LevelsAreChosenByName) {
     std::cout << kernels->name << " kernels: NOT run, this processor lacks their instructions\n";
     EXPECT_EQ(ChooseKernels(kernels->name).status().code(), absl::StatusCode::kUnimplemented);
   }
+  if (EmulatedAmxKernels() != nullptr) std::cout << EmulatedAmxKernels()->name << ": tested here\n";
   const std::vector<std::string> choices = KernelChoices();
   EXPECT_EQ(choices.size(), 2 + supported.size() + UnsupportedKernels().size());
   EXPECT_STREQ(supported.back()->name, "portable");

@@ -1,5 +1,10 @@
 #include "engine/ops/cpu/kernel_levels.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+
 #include "common/str_cat.h"
 
 namespace baton {
@@ -15,18 +20,36 @@ bool RunsAvx512() {
          __builtin_cpu_supports("avx512vnni");
 }
 
+// Linux gives a process its tile registers when it asks for them (Documentation/arch/x86/xstate.rst).
+bool RunsAmx() {
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
+  return RunsAvx512() && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
+         syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+const KernelTable& AmxKernels() {
+  static const KernelTable kernels = Avx512KernelsWith("amx", AmxMatmul);
+  return kernels;
+}
+
 struct Level {
   const KernelTable* kernels;
   bool (*runs)();
 };
 
 // The fastest first.
-const Level kLevels[] = {
-    {&kAvx512Kernels, RunsAvx512}, {&kAvx2Kernels, RunsAvx2}, {&kPortableKernels, [] { return true; }}};
+const std::array<Level, 4>& Levels() {
+  static const std::array<Level, 4> levels = {{{&AmxKernels(), RunsAmx},
+                                               {&kAvx512Kernels, RunsAvx512},
+                                               {&kAvx2Kernels, RunsAvx2},
+                                               {&kPortableKernels, [] { return true; }}}};
+  return levels;
+}
 
 std::vector<const KernelTable*> Kernels(bool supported) {
   std::vector<const KernelTable*> found;
-  for (const Level& level : kLevels) {
+  for (const Level& level : Levels()) {
     if (level.runs() == supported) found.push_back(level.kernels);
   }
   return found;
@@ -34,19 +57,27 @@ std::vector<const KernelTable*> Kernels(bool supported) {
 
 }  // namespace
 
+KernelTable Avx512KernelsWith(const char* name, void (*tile_matmul)(const MatmulArgs& args)) {
+  KernelTable kernels = kAvx512Kernels;
+  kernels.name = name;
+  kernels.panel_rows = kTilePanelRows;
+  kernels.matmul = tile_matmul;
+  return kernels;
+}
+
 std::vector<const KernelTable*> SupportedKernels() { return Kernels(true); }
 std::vector<const KernelTable*> UnsupportedKernels() { return Kernels(false); }
 
 std::vector<std::string> KernelChoices() {
   std::vector<std::string> names = {"auto", "reference"};
-  for (const Level& level : kLevels) names.push_back(level.kernels->name);
+  for (const Level& level : Levels()) names.push_back(level.kernels->name);
   return names;
 }
 
 absl::StatusOr<const KernelTable*> ChooseKernels(std::string_view name) {
   if (name == "auto") return SupportedKernels().front();
   std::string names = "auto, reference";
-  for (const Level& level : kLevels) {
+  for (const Level& level : Levels()) {
     names = StrCat(names, ", ", level.kernels->name);
     if (name != level.kernels->name) continue;
     if (level.runs()) return level.kernels;

@@ -22,6 +22,9 @@ std::vector<std::string> KernelChoices();
 // UNIMPLEMENTED for a level that this processor does not run.
 absl::StatusOr<const KernelTable*> ChooseKernels(std::string_view name);
 
+// The AVX-512 level with a matmul that takes panels of kTilePanelRows.
+KernelTable Avx512KernelsWith(const char* name, void (*tile_matmul)(const MatmulArgs& args));
+
 }  // namespace baton
 
 #endif  // BATON_ENGINE_OPS_CPU_KERNEL_LEVELS_H_

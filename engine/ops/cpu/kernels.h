@@ -10,10 +10,11 @@
 // plain structs only: an inline function here could be linked from a file that a lesser processor cannot run.
 namespace baton {
 
-inline constexpr uint32_t kTileRows = 16;      // weight rows that are interleaved: the lane is the row
-inline constexpr uint32_t kBlockColumns = 32;  // columns that share scales, of weights and of activations
-inline constexpr uint32_t kMaxPanelRows = 12;
-inline constexpr uint32_t kKeyTile = 32;            // keys of an attention step, aligned to their position
+inline constexpr uint32_t kTileRows = 16;       // weight rows that are interleaved: the lane is the row
+inline constexpr uint32_t kBlockColumns = 32;   // columns that share scales, of weights and of activations
+inline constexpr uint32_t kMaxPanelRows = 12;   // of activations, in vector registers
+inline constexpr uint32_t kTilePanelRows = 16;  // in tile registers
+inline constexpr uint32_t kKeyTile = 32;        // keys of an attention step, aligned to their position
 inline constexpr uint32_t kAttentionSegment = 256;  // positions whose attention is summed apart
 
 // How a packed matrix stores 16 rows x 32 columns. A quad is 4 consecutive columns; byte 4 r + i of a 64-byte
@@ -42,8 +43,8 @@ enum class PackFormat : uint8_t {
 // the same way, together some 15 bits, and each output is the sum of two.
 struct ActivationPanel {
   uint32_t first_row = 0;
-  uint32_t rows = 0;                   // 1, 2, 4, 8 or 12; even if fine
-  const int32_t* quads = nullptr;      // [columns / 4][rows], 4 x int8
+  uint32_t rows = 0;                   // 1, 2, 4, 8, 12 or, only for block formats, 16; even if fine
+  const int32_t* quads = nullptr;      // [columns / 4][rows], 4 x int8; of 16 rows [columns / 32][16][8]
   const float* scales = nullptr;       // [columns / 32][rows]
   const float* sums = nullptr;         // [columns / 32][rows], scale * sum of the int8
   const int32_t* negated = nullptr;    // [columns / 32][rows], minus the sum of the int8
@@ -73,6 +74,7 @@ struct QuantizeArgs {
   uint32_t columns = 0;
   uint32_t rows = 0;
   int32_t* quads = nullptr;
+  uint32_t quad_stride = 0;  // words from a quad of a block to the next
   float* scales = nullptr;
   float* sums = nullptr;
   int32_t* negated = nullptr;
@@ -122,7 +124,7 @@ struct MergeArgs {
 
 struct KernelTable {
   const char* name;
-  uint32_t panel_rows;  // the widest panel that pays, 2 at least
+  uint32_t panel_rows;  // the widest panel of block formats that pays, 2 at least
 
   void (*matmul)(const MatmulArgs& args);
   void (*quantize)(const QuantizeArgs& args);
@@ -141,6 +143,11 @@ struct KernelTable {
 extern const KernelTable kPortableKernels;
 extern const KernelTable kAvx2Kernels;    // AVX2, FMA, F16C
 extern const KernelTable kAvx512Kernels;  // AVX-512 F, BW, DQ, VL, VNNI
+
+// Matmul for AVX-512 and AMX-INT8: panels of 16 rows with tile registers, others as kAvx512Kernels does.
+void AmxMatmul(const MatmulArgs& args);
+// The same code with tile instructions as loops, for tests where no processor has them.
+void EmulatedAmxMatmul(const MatmulArgs& args);
 
 }  // namespace baton
 

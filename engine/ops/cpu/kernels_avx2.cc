@@ -189,6 +189,8 @@ ALWAYS_INLINE void Prefetch(const std::byte* p) { _mm_prefetch(p, _MM_HINT_T0); 
 //
 #include "engine/ops/cpu/kernel_attention.inc"
 //
+#include "engine/ops/cpu/kernel_blocks.inc"
+//
 #include "engine/ops/cpu/kernel_matmul.inc"
 
 }  // namespace

@@ -196,6 +196,8 @@ void Prefetch(const std::byte*) {}
 //
 #include "engine/ops/cpu/kernel_attention.inc"
 //
+#include "engine/ops/cpu/kernel_blocks.inc"
+//
 #include "engine/ops/cpu/kernel_matmul.inc"
 
 }  // namespace
