@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/mutex.h"
+#include "common/status_macros.h"
 #include "common/string_views.h"
 #include "spdlog/async_logger.h"
 #include "spdlog/details/null_mutex.h"
@@ -127,12 +128,11 @@ absl::StatusOr<Enum> ParseName(std::string_view what, std::string_view text,
 
 }  // namespace
 
-absl::StatusOr<LogLevel> ParseLogLevel(std::string_view text) {
-  return ParseName<LogLevel>("log level", text, kLevelNames);
-}
-
-absl::StatusOr<LogStyle> ParseLogStyle(std::string_view text) {
-  return ParseName<LogStyle>("log style", text, kStyleNames);
+absl::StatusOr<LogOptions> ParseLogOptions(std::string_view level, std::string_view format) {
+  LogOptions options;
+  ASSIGN_OR_RETURN(options.level, ParseName<LogLevel>("log-level", level, kLevelNames));
+  ASSIGN_OR_RETURN(options.style, ParseName<LogStyle>("log-format", format, kStyleNames));
+  return options;
 }
 
 bool LogEnabled(LogLevel level) {

@@ -17,10 +17,6 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 enum class LogStyle { kText, kJson };
 
-// "debug", "info", "warning", "error"; "text", "json".
-absl::StatusOr<LogLevel> ParseLogLevel(std::string_view text);
-absl::StatusOr<LogStyle> ParseLogStyle(std::string_view text);
-
 // Records one event in the process's log:
 //
 //   Log(LogLevel::kInfo, "request_end", {{"request_id", id}, {"traceparent", trace}, {"tokens", 7}});
@@ -39,6 +35,9 @@ struct LogOptions {
   size_t queue_events = 8192;
   std::FILE* stream = stderr;  // Not owned.
 };
+
+// `level` is "debug", "info", "warning" or "error"; `format` is "text" or "json".
+absl::StatusOr<LogOptions> ParseLogOptions(std::string_view level, std::string_view format);
 
 // The process's log while it lives: one per process, made by main before and destroyed after what logs. Its
 // end writes what is queued.

@@ -140,13 +140,14 @@ TEST_F(LogTest, OverflowDropsTheOldestAndIsCounted) {
   EXPECT_EQ(written + reported, static_cast<uint64_t>(kEvents));
 }
 
-TEST(LogNames, ParseAndRefuse) {
-  EXPECT_EQ(*ParseLogLevel("debug"), LogLevel::kDebug);
-  EXPECT_EQ(*ParseLogLevel("error"), LogLevel::kError);
-  EXPECT_EQ(*ParseLogStyle("json"), LogStyle::kJson);
-  EXPECT_EQ(ParseLogLevel("loud").status().message(),
-            "log level: \"loud\" is none of debug, info, warning, error");
-  EXPECT_EQ(ParseLogStyle("").status().message(), "log style: \"\" is none of text, json");
+TEST(LogOptionsTest, ParseAndRefuse) {
+  const LogOptions options = *ParseLogOptions("error", "json");
+  EXPECT_EQ(options.level, LogLevel::kError);
+  EXPECT_EQ(options.style, LogStyle::kJson);
+  EXPECT_EQ(ParseLogOptions("debug", "text")->level, LogLevel::kDebug);
+  EXPECT_EQ(ParseLogOptions("loud", "text").status().message(),
+            "log-level: \"loud\" is none of debug, info, warning, error");
+  EXPECT_EQ(ParseLogOptions("info", "").status().message(), "log-format: \"\" is none of text, json");
 }
 
 }  // namespace

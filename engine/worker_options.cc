@@ -81,11 +81,4 @@ absl::StatusOr<EngineOptions> MakeEngineOptions(const WorkerOptions& options, ui
   return absl::InvalidArgumentError(StrCat("kv-type: \"", options.kv_type, "\" is none of f32, f16, bf16"));
 }
 
-absl::StatusOr<LogOptions> MakeLogOptions(const WorkerOptions& options) {
-  LogOptions log;
-  ASSIGN_OR_RETURN(log.level, ParseLogLevel(options.log_level));
-  ASSIGN_OR_RETURN(log.style, ParseLogStyle(options.log_format));
-  return log;
-}
-
 }  // namespace baton

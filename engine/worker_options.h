@@ -10,7 +10,6 @@
 #include "common/credentials.h"
 #include "common/drain_sequence.h"
 #include "common/grpc_server.h"
-#include "common/log.h"
 #include "common/option.h"
 #include "engine/load_engine.h"
 
@@ -43,7 +42,6 @@ std::vector<Option> DescribeWorker(WorkerOptions* options);
 // `max_step_tokens`: of one sequence in one step; `max_batch_rows`: of a whole step.
 absl::StatusOr<EngineOptions> MakeEngineOptions(const WorkerOptions& options, uint32_t max_step_tokens,
                                                 uint32_t max_batch_rows);
-absl::StatusOr<LogOptions> MakeLogOptions(const WorkerOptions& options);
 
 }  // namespace baton
 

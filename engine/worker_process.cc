@@ -18,7 +18,7 @@ WorkerProcess::~WorkerProcess() { Log(LogLevel::kInfo, "stopped", {{"role", role
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::string& role,
                                                                     const WorkerOptions& options,
                                                                     const EngineOptions& engine) {
-  ASSIGN_OR_RETURN(const LogOptions log_options, MakeLogOptions(options));
+  ASSIGN_OR_RETURN(const LogOptions log_options, ParseLogOptions(options.log_level, options.log_format));
   ASSIGN_OR_RETURN(std::unique_ptr<ProcessLog> log, ProcessLog::Start(log_options));
   std::unique_ptr<WorkerProcess> process(new WorkerProcess(role, std::move(log)));
   ASSIGN_OR_RETURN(process->credentials_, Credentials::Create(options.credentials, process->clock()));

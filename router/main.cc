@@ -21,13 +21,6 @@
 namespace baton {
 namespace {
 
-absl::StatusOr<LogOptions> MakeLogOptions(const RouterProgramOptions& options) {
-  LogOptions log;
-  ASSIGN_OR_RETURN(log.level, ParseLogLevel(options.log_level));
-  ASSIGN_OR_RETURN(log.style, ParseLogStyle(options.log_format));
-  return log;
-}
-
 absl::Status Run(const RouterProgramOptions& options) {
   if (options.model.empty())
     return absl::InvalidArgumentError("--model is needed: the GGUF file that the workers serve");
@@ -36,7 +29,7 @@ absl::Status Run(const RouterProgramOptions& options) {
   if (options.watch.decode.empty())
     return absl::InvalidArgumentError("--decode is empty: at least one worker is needed");
 
-  ASSIGN_OR_RETURN(const LogOptions log_options, MakeLogOptions(options));
+  ASSIGN_OR_RETURN(const LogOptions log_options, ParseLogOptions(options.log_level, options.log_format));
   ASSIGN_OR_RETURN(const std::unique_ptr<ProcessLog> log, ProcessLog::Start(log_options));
   ASSIGN_OR_RETURN(const std::unique_ptr<ServedModel> model, ServedModel::Load(options.model));
   const SteadyClock clock;
