@@ -1,11 +1,12 @@
 #include "common/control_service.h"
 
-#include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "common/error_details.h"
 #include "common/grpc_status.h"
+#include "common/parsed_method.h"
 #include "common/protocol_version.h"
 #include "common/server_stream.h"
 #include "common/version.h"
@@ -13,69 +14,81 @@
 namespace baton {
 namespace {
 
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status));
-  return reactor;
-}
-
 // States of a drain that a slow reader has not fetched; more would be of no use to it.
 constexpr size_t kMaxQueuedDrainStates = 1024;
 
 }  // namespace
 
-grpc::ServerUnaryReactor* ControlService::GetServerInfo(grpc::CallbackServerContext* context,
-                                                        const v1::GetServerInfoRequest*,
-                                                        v1::GetServerInfoResponse* response) {
+template <typename Request, typename Response>
+void ControlService::Serve(int index, Method<Request, Response> method) {
+  MarkMethodCallback(index, ParsedMethod<Request, Response>(std::bind_front(method, this)));
+}
+
+ControlService::ControlService(ControlProvider* provider, DrainState* drain)
+    : provider_(provider), drain_(drain) {
+  // In the order of the methods in the .proto.
+  Serve(0, &ControlService::GetInfo);
+  Serve(1, &ControlService::GetModels);
+  Serve(2, &ControlService::GetModel);
+  Serve(3, &ControlService::GetOwnLoad);
+  Serve(4, &ControlService::GetWorkers);
+  Serve(5, &ControlService::AbortRequest);
+}
+
+grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext* context,
+                                                  const v1::GetServerInfoRequest&,
+                                                  v1::GetServerInfoResponse* response) {
   *response = provider_->ServerInfo();
   response->set_version(std::string(kVersion));
   response->set_protocol_min(kOldestProtocolVersion);
   response->set_protocol_max(kProtocolVersion);
   const bool serving = drain_->snapshot().phase == ServingPhase::kServing;
   response->set_state(serving ? v1::SERVER_STATE_SERVING : v1::SERVER_STATE_DRAINING);
-  return Answer(context, absl::OkStatus());
+  return FinishUnary(context, absl::OkStatus());
 }
 
-grpc::ServerUnaryReactor* ControlService::ListModels(grpc::CallbackServerContext* context,
-                                                     const v1::ListModelsRequest*,
-                                                     v1::ListModelsResponse* response) {
+grpc::ServerUnaryReactor* ControlService::GetModels(grpc::CallbackServerContext* context,
+                                                    const v1::ListModelsRequest&,
+                                                    v1::ListModelsResponse* response) {
   for (v1::ModelInfo& model : provider_->Models()) *response->add_models() = std::move(model);
-  return Answer(context, absl::OkStatus());
+  return FinishUnary(context, absl::OkStatus());
 }
 
-grpc::ServerUnaryReactor* ControlService::GetModelInfo(grpc::CallbackServerContext* context,
-                                                       const v1::GetModelInfoRequest* request,
-                                                       v1::GetModelInfoResponse* response) {
+grpc::ServerUnaryReactor* ControlService::GetModel(grpc::CallbackServerContext* context,
+                                                   const v1::GetModelInfoRequest& request,
+                                                   v1::GetModelInfoResponse* response) {
   for (v1::ModelInfo& model : provider_->Models()) {
-    if (request->has_model() && request->model() != model.name()) continue;
+    if (request.has_model() && request.model() != model.name()) continue;
     *response->mutable_model() = std::move(model);
-    return Answer(context, absl::OkStatus());
+    return FinishUnary(context, absl::OkStatus());
   }
-  return Answer(context, absl::NotFoundError(request->has_model() ? "model: there is none of this name here"
-                                                                  : "model: none is served here"));
+  return FinishUnary(context,
+                     absl::NotFoundError(request.has_model() ? "model: there is none of this name here"
+                                                             : "model: none is served here"));
 }
 
-grpc::ServerUnaryReactor* ControlService::GetLoad(grpc::CallbackServerContext* context,
-                                                  const v1::GetLoadRequest*, v1::GetLoadResponse* response) {
+grpc::ServerUnaryReactor* ControlService::GetOwnLoad(grpc::CallbackServerContext* context,
+                                                     const v1::GetLoadRequest&,
+                                                     v1::GetLoadResponse* response) {
   *response = provider_->Load();
-  return Answer(context, absl::OkStatus());
+  return FinishUnary(context, absl::OkStatus());
 }
 
-grpc::ServerUnaryReactor* ControlService::ListWorkers(grpc::CallbackServerContext* context,
-                                                      const v1::ListWorkersRequest*,
-                                                      v1::ListWorkersResponse* response) {
+grpc::ServerUnaryReactor* ControlService::GetWorkers(grpc::CallbackServerContext* context,
+                                                     const v1::ListWorkersRequest&,
+                                                     v1::ListWorkersResponse* response) {
   absl::StatusOr<v1::ListWorkersResponse> workers = provider_->Workers();
   const absl::Status status = workers.status();
   if (workers.ok()) *response = *std::move(workers);
-  return Answer(context, status);
+  return FinishUnary(context, status);
 }
 
-grpc::ServerUnaryReactor* ControlService::Abort(grpc::CallbackServerContext* context,
-                                                const v1::AbortRequest* request,
-                                                v1::AbortResponse* response) {
-  if (request->request_id().empty()) return Answer(context, InvalidField("request_id", "is empty"));
+grpc::ServerUnaryReactor* ControlService::AbortRequest(grpc::CallbackServerContext* context,
+                                                       const v1::AbortRequest& request,
+                                                       v1::AbortResponse* response) {
+  if (request.request_id().empty()) return FinishUnary(context, InvalidField("request_id", "is empty"));
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  provider_->Abort(request->request_id(), [reactor, response](const absl::StatusOr<bool>& found) {
+  provider_->Abort(request.request_id(), [reactor, response](const absl::StatusOr<bool>& found) {
     if (found.ok()) response->set_found(*found);
     reactor->Finish(ToGrpcStatus(found.status()));
   });

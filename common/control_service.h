@@ -27,33 +27,38 @@ class ControlProvider {
   virtual void Abort(const std::string& request_id, std::function<void(absl::StatusOr<bool> found)> done) = 0;
 };
 
-// baton.v1.Control, for every role. Outlives the server that it is registered with.
+// baton.v1.Control, for every role. Unary methods take bytes and parse them themselves: see parse_message.h.
+// Outlives the server that it is registered with.
 class ControlService final : public v1::Control::CallbackService {
  public:
   // Both outlive the service.
-  ControlService(ControlProvider* provider, DrainState* drain) : provider_(provider), drain_(drain) {}
+  ControlService(ControlProvider* provider, DrainState* drain);
 
-  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
-                                          const v1::GetServerInfoRequest* request,
-                                          v1::GetServerInfoResponse* response) override;
-  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
-                                       const v1::ListModelsRequest* request,
-                                       v1::ListModelsResponse* response) override;
-  grpc::ServerUnaryReactor* GetModelInfo(grpc::CallbackServerContext* context,
-                                         const v1::GetModelInfoRequest* request,
-                                         v1::GetModelInfoResponse* response) override;
-  grpc::ServerUnaryReactor* GetLoad(grpc::CallbackServerContext* context, const v1::GetLoadRequest* request,
-                                    v1::GetLoadResponse* response) override;
-  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
-                                        const v1::ListWorkersRequest* request,
-                                        v1::ListWorkersResponse* response) override;
-  grpc::ServerUnaryReactor* Abort(grpc::CallbackServerContext* context, const v1::AbortRequest* request,
-                                  v1::AbortResponse* response) override;
   // Begins the drain that SIGTERM begins, and reports until no work is left.
   grpc::ServerWriteReactor<v1::DrainResponse>* Drain(grpc::CallbackServerContext* context,
                                                      const v1::DrainRequest* request) override;
 
  private:
+  template <typename Request, typename Response>
+  using Method = grpc::ServerUnaryReactor* (ControlService::*)(grpc::CallbackServerContext*, const Request&,
+                                                               Response*);
+  template <typename Request, typename Response>
+  void Serve(int index, Method<Request, Response> method);
+
+  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context, const v1::GetServerInfoRequest&,
+                                    v1::GetServerInfoResponse* response);
+  grpc::ServerUnaryReactor* GetModels(grpc::CallbackServerContext* context, const v1::ListModelsRequest&,
+                                      v1::ListModelsResponse* response);
+  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context,
+                                     const v1::GetModelInfoRequest& request,
+                                     v1::GetModelInfoResponse* response);
+  grpc::ServerUnaryReactor* GetOwnLoad(grpc::CallbackServerContext* context, const v1::GetLoadRequest&,
+                                       v1::GetLoadResponse* response);
+  grpc::ServerUnaryReactor* GetWorkers(grpc::CallbackServerContext* context, const v1::ListWorkersRequest&,
+                                       v1::ListWorkersResponse* response);
+  grpc::ServerUnaryReactor* AbortRequest(grpc::CallbackServerContext* context,
+                                         const v1::AbortRequest& request, v1::AbortResponse* response);
+
   ControlProvider* const provider_;
   DrainState* const drain_;
 };

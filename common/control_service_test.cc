@@ -10,7 +10,9 @@
 #include "common/grpc_server.h"
 #include "common/grpc_status.h"
 #include "common/protocol_version.h"
+#include "common/raw_service.h"
 #include "common/steady_clock.h"
+#include "common/str_cat.h"
 #include "common/version.h"
 #include "gtest/gtest.h"
 
@@ -113,6 +115,22 @@ TEST_F(ControlServiceTest, AbortSaysWhetherThereWasSuchARequest) {
   EXPECT_FALSE(response.found());
   request.set_request_id("gone");
   EXPECT_EQ(Call(&v1::Control::Stub::Abort, request).first.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ControlServiceTest, WhatDoesNotParseIsInvalid) {
+  const auto call = [&](const char* method, const std::string& bytes) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    std::string response;
+    return FromGrpcStatus(CallRaw(CreateChannel(server_->address().ToString()),
+                                  StrCat("/baton.v1.Control/", absl::string_view(method)), &context, bytes,
+                                  &response));
+  };
+  for (const char* method : {"GetServerInfo", "ListModels", "GetModelInfo", "GetLoad", "Abort"}) {
+    EXPECT_EQ(call(method, "\xff").code(), absl::StatusCode::kInvalidArgument) << method;
+  }
+  EXPECT_EQ(call("GetModelInfo", "\n\1\xff"), InvalidField("model", "is not UTF-8"));
+  EXPECT_EQ(call("Abort", "\n\1\xff"), InvalidField("request_id", "is not UTF-8"));
 }
 
 TEST_F(ControlServiceTest, DrainReportsUntilNothingIsLeft) {

@@ -1,4 +1,4 @@
-#include "router/parse_message.h"
+#include "common/parse_message.h"
 
 #include <map>
 

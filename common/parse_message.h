@@ -1,5 +1,5 @@
-#ifndef BATON_ROUTER_PARSE_MESSAGE_H_
-#define BATON_ROUTER_PARSE_MESSAGE_H_
+#ifndef BATON_COMMON_PARSE_MESSAGE_H_
+#define BATON_COMMON_PARSE_MESSAGE_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ absl::Status ParseMessage(const std::string& bytes, google::protobuf::Message* m
 
 }  // namespace baton
 
-#endif  // BATON_ROUTER_PARSE_MESSAGE_H_
+#endif  // BATON_COMMON_PARSE_MESSAGE_H_

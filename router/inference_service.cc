@@ -6,36 +6,15 @@
 
 #include "common/call_deadline.h"
 #include "common/error_details.h"
-#include "common/grpc_status.h"
+#include "common/parsed_method.h"
 #include "common/request_id.h"
 #include "common/status_macros.h"
 #include "common/str_cat.h"
 #include "common/utf8.h"
 #include "engine/tokenizer/detokenizer.h"
 #include "router/answer_streams.h"
-#include "router/parse_message.h"
 
 namespace baton {
-namespace {
-
-absl::Status Parse(const grpc::ByteBuffer& buffer, google::protobuf::Message* message) {
-  std::vector<grpc::Slice> slices;
-  if (!buffer.Dump(&slices).ok()) return absl::InvalidArgumentError("the request cannot be read");
-  std::string bytes;
-  bytes.reserve(buffer.Length());
-  for (const grpc::Slice& slice : slices)
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return ParseMessage(bytes, message);
-}
-
-grpc::ServerUnaryReactor* FinishUnary(grpc::CallbackServerContext* context, const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status));
-  return reactor;
-}
-
-}  // namespace
-
 InferenceService::InferenceService(Options options, const Parts& parts)
     : options_(std::move(options)), parts_(parts), quota_(options_.max_streams_per_client) {
   using grpc::ByteBuffer;
@@ -67,7 +46,7 @@ absl::StatusOr<InferenceService::Admitted> InferenceService::Admit(grpc::Callbac
   ASSIGN_OR_RETURN(std::shared_ptr<ClientQuota::Slot> slot,
                    quota_.Take(ClientKey(parts_.credentials.get(), *context)));
   v1::GenerateRequest request;
-  RETURN_IF_ERROR(Parse(bytes, &request));
+  RETURN_IF_ERROR(ParseMessage(bytes, &request));
   if (!request.has_request_id()) request.set_request_id(NewRequestId(*parts_.random));
   ASSIGN_OR_RETURN(DrainState::Work work, parts_.drain->Admit());
   const RouterLoop::Board board = parts_.loop->board();
@@ -121,7 +100,7 @@ grpc::ServerUnaryReactor* InferenceService::Tokenize(grpc::CallbackServerContext
                                                      v1::TokenizeResponse* response) {
   const auto tokenize = [&]() -> absl::Status {
     v1::TokenizeRequest request;
-    RETURN_IF_ERROR(Parse(*bytes, &request));
+    RETURN_IF_ERROR(ParseMessage(*bytes, &request));
     const ServedModel& model = *parts_.model;
     RETURN_IF_ERROR(CheckModelName(request.has_model(), request.model(), model));
     std::vector<TextRun> runs;
@@ -152,7 +131,7 @@ grpc::ServerUnaryReactor* InferenceService::Detokenize(grpc::CallbackServerConte
                                                        v1::DetokenizeResponse* response) {
   const auto detokenize = [&]() -> absl::Status {
     v1::DetokenizeRequest request;
-    RETURN_IF_ERROR(Parse(*bytes, &request));
+    RETURN_IF_ERROR(ParseMessage(*bytes, &request));
     RETURN_IF_ERROR(CheckModelName(request.has_model(), request.model(), *parts_.model));
     const Tokenizer& tokenizer = parts_.model->tokenizer();
     if (static_cast<uint64_t>(request.tokens_size()) > options_.limits.max_prompt_bytes) {

@@ -20,8 +20,8 @@
 namespace baton {
 
 // baton.v1.Inference: reads and checks calls on gRPC's threads, tokenizes there, and hands them to the
-// router's loop. Every method takes bytes and parses them itself: see parse_message.h. Outlives the server
-// that it is registered with.
+// router's loop. Every method takes bytes and parses them itself: see common/parse_message.h. Outlives the
+// server that it is registered with.
 class InferenceService final : public v1::Inference::Service {
  public:
   struct Options {

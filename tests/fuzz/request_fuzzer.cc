@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/check.h"
+#include "common/parse_message.h"
 #include "common/utf8.h"
-#include "router/parse_message.h"
 #include "router/read_request.h"
 #include "tests/support/tiny_model.h"
 
