@@ -33,7 +33,8 @@ void Checker::CheckNoticed(const InjectedFault& fault, const SimRouter* router) 
   if (!goes_on || router != &system_->router() || !router->alive()) return;
   // What another fault has held back on the way may be heard much later.
   for (const InjectedFault& other : faults_->injected()) {
-    if (other.begin != fault.begin && other.worker() == fault.worker() && other.end > fault.begin) return;
+    const bool on_the_way = other.worker() == fault.worker() || other.row->place == FaultPlace::kRouter;
+    if (other.begin != fault.begin && on_the_way && other.end > fault.begin) return;
   }
   for (const auto& [key, leg] : router->legs()) {
     if (leg.worker != fault.worker() || leg.stream->opened_at() >= fault.begin) continue;
@@ -178,6 +179,11 @@ std::string Checker::Permitted(CallId id, const Call& call, const absl::Status& 
         break;
       case Permits::kLostRouter:
         if (absl::IsUnavailable(status) && reason.empty()) return "its connection was lost";
+        break;
+      case Permits::kDrainingRouter:
+        if (absl::IsUnavailable(status) && (reason.empty() || reason == "DRAINING") &&
+            system_->answer(id).tokens.empty())
+          return "it came to a router that left";
         break;
       case Permits::kAnything:
         return "a hostile peer";

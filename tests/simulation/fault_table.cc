@@ -10,6 +10,8 @@ absl::Span<const FaultRow> FaultTable() {
       {K::kCrash, P::kPrefill, S::kLostWorker, "prefill crashes", true},
       {K::kCrash, P::kDecode, S::kLostWorker, "decode crashes", true},
       {K::kCrash, P::kRouter, S::kLostRouter, "the router crashes"},
+      {K::kHang, P::kRouter, S::kLostRouter, "the router hangs"},
+      {K::kDrain, P::kRouter, S::kDrainingRouter, "the router drains"},
       {K::kHang, P::kPrefill, S::kLostWorker, "prefill hangs", true},
       {K::kHang, P::kDecode, S::kLostWorker, "decode hangs", true},
       {K::kWedge, P::kPrefill, S::kLostWorker, "prefill's loop is stuck", true},

@@ -43,10 +43,11 @@ enum class FaultPlace : uint8_t {
 // What a client may see of it. Whatever is not permitted here must not be seen.
 enum class Permits : uint8_t {
   kNothing,
-  kLostWorker,  // nothing by itself; two of them under one call: UNAVAILABLE, WORKER_LOST; every decode
-                // worker hit: UNAVAILABLE, NO_WORKER
-  kLostRouter,  // UNAVAILABLE without a reason: the client's connection is gone
-  kAnything,    // any status: a peer broke the protocol
+  kLostWorker,      // nothing by itself; two of them under one call: UNAVAILABLE, WORKER_LOST; every decode
+                    // worker hit: UNAVAILABLE, NO_WORKER
+  kLostRouter,      // UNAVAILABLE without a reason: the client's connection is gone
+  kDrainingRouter,  // before the first token: the same, or UNAVAILABLE, DRAINING
+  kAnything,        // any status: a peer broke the protocol
   kCancelled,
   kAborted,
   kDeadlineExceeded,

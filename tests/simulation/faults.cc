@@ -82,20 +82,56 @@ void Faults::Begin(InjectedFault& fault) {
     case FaultPlace::kPrefill:
     case FaultPlace::kDecode:
       return BeginOnWorker(fault);
-    case FaultPlace::kRouter: {
-      const absl::Duration down = world_->Between(absl::Milliseconds(1), absl::Seconds(1));
-      fault.end += down;
-      system_->router().Kill(world_->Chance(0.5));
-      world_->After(down, [this] {
-        if (!system_->router().alive()) system_->RestartRouter();
-      });
-      return;
-    }
+    case FaultPlace::kRouter:
+      return BeginOnRouter(fault);
     case FaultPlace::kCall:
       return BeginOnCall(fault);
     default:
       return BeginOnLink(fault);
   }
+}
+
+void Faults::BeginOnRouter(InjectedFault& fault) {
+  SimRouter* const router = &system_->router();
+  switch (fault.row->kind) {
+    case FaultKind::kCrash:
+      fault.end += world_->Between(absl::Milliseconds(1), absl::Seconds(1));
+      router->Kill(world_->Chance(0.5));
+      return RestartRouterAt(fault.end);
+    case FaultKind::kHang: {
+      const bool dies = world_->Chance(0.3);
+      fault.end += DrawTime();
+      router->Stop();
+      return world_->At(fault.end, [this, router, dies] {
+        if (&system_->router() != router) return;
+        if (!dies) return router->Continue();
+        router->Kill();
+        RestartRouterAt(world_->now());
+      });
+    }
+    case FaultKind::kDrain:
+      router->Drain();
+      return ExitWhenDrained(router, injected_.size());
+    default:
+      BATON_CHECK(false);
+  }
+}
+
+void Faults::RestartRouterAt(absl::Time when) {
+  world_->At(when, [this] {
+    if (!system_->router().alive()) system_->RestartRouter();
+  });
+}
+
+void Faults::ExitWhenDrained(SimRouter* router, size_t fault) {
+  world_->After(absl::Milliseconds(20), [this, router, fault] {
+    if (&system_->router() != router || !router->alive()) return;
+    injected_[fault].end = world_->now();
+    if (router->router().calls() > 0) return ExitWhenDrained(router, fault);
+    router->Kill();
+    injected_[fault].end += world_->Between(absl::Milliseconds(1), absl::Milliseconds(500));
+    RestartRouterAt(injected_[fault].end);
+  });
 }
 
 void Faults::AtEnd(const InjectedFault& fault, SimWorker* worker, std::function<void(SimWorker&)> recover) {

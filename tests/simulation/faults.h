@@ -57,10 +57,15 @@ class Faults {
   std::string Victim(const std::string& used, v1::Role role);
   void Begin(InjectedFault& fault);
   void BeginOnWorker(InjectedFault& fault);
+  void BeginOnRouter(InjectedFault& fault);
   void BeginOnLink(InjectedFault& fault);
   void BeginOnCall(InjectedFault& fault);
   // The drained process exits as soon as it is idle; `then` follows.
   void ExitWhenIdle(SimWorker* worker, std::function<void()> then);
+  // The drained router exits as soon as it has no calls, and starts again; until then `fault` goes on.
+  void ExitWhenDrained(SimRouter* router, size_t fault);
+  // Unless it runs by then.
+  void RestartRouterAt(absl::Time when);
   // At the fault's end: does `recover` unless the process has been replaced meanwhile.
   void AtEnd(const InjectedFault& fault, SimWorker* worker, std::function<void(SimWorker&)> recover);
 

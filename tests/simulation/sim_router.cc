@@ -67,6 +67,7 @@ void SimRouter::Probe(const std::string& address) {
 
 void SimRouter::OnGenerate(const std::shared_ptr<SimStream>& stream, CallId id, CallSpec spec,
                            absl::Duration time_left, OnResponse on_response) {
+  if (draining_) return stream->Finish(DrainingStatus());
   calls_[id] = {stream, std::move(on_response)};
   stream->set_on_closed_at_server(
       [this, id](const absl::Status&) { Perform(router_.OnClientGone(id, world_->now())); });

@@ -44,6 +44,8 @@ class SimRouter : public SimProcess {
   void AddWorker(const std::string& address, v1::Role role);
   void RemoveWorker(const std::string& address);
   void StopProbing() { probing_ = false; }
+  // Refuses new calls; those that run go on.
+  void Drain() { draining_ = true; }
   // A call of GenerateStream.
   void OnGenerate(const std::shared_ptr<SimStream>& stream, CallId id, CallSpec spec,
                   absl::Duration time_left, OnResponse on_response);
@@ -86,6 +88,7 @@ class SimRouter : public SimProcess {
   std::map<CallId, ClientCall> calls_;
   std::set<std::string> workers_;
   bool probing_ = true;
+  bool draining_ = false;
   absl::Status replays_;  // not OK: an attempt was not told of every token that had been taken
   std::function<void(CallId, const std::vector<LegView>&)> on_call_ended_;
 };

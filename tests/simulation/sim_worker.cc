@@ -6,7 +6,7 @@
 namespace baton {
 
 absl::Status DrainingStatus() {
-  return WithErrorInfo(absl::UnavailableError("this worker is draining"), "DRAINING");
+  return WithErrorInfo(absl::UnavailableError("this process is draining"), "DRAINING");
 }
 
 v1::GetServerInfoResponse SimWorker::Describe(v1::Role role, const ScriptedEngine& engine,

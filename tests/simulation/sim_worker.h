@@ -78,7 +78,7 @@ class SimWorker : public SimProcess {
   double slowness_ = 1;
 };
 
-// How a worker of a draining process answers a leg.
+// How a draining process answers new work.
 absl::Status DrainingStatus();
 
 // The open legs of a worker, each with the stream it came by.

@@ -31,7 +31,8 @@ absl::Time Soon(SimulatedSystem& system, double ms = 1000) {
 }
 
 TEST(Simulation, OneRequestCrossesBothWorkers) {
-  SimulatedSystem system({});
+  const SimulatedSystem::Options options;
+  SimulatedSystem system(options);
   const CallSpec spec = Spec(100, 20);
   const CallId call = system.Submit(Soon(system), spec);
   ASSERT_TRUE(system.Run().ok());
@@ -139,7 +140,8 @@ TEST(Simulation, ShortPromptsGoAggregatedByThreshold) {
 }
 
 TEST(Simulation, AnAnswerOfOneTokenFreesBothSides) {
-  SimulatedSystem system({});
+  const SimulatedSystem::Options options;
+  SimulatedSystem system(options);
   const CallSpec spec = Spec(40, 1);
   const CallId call = system.Submit(Soon(system), spec);
   ASSERT_TRUE(system.Run().ok());
@@ -214,7 +216,8 @@ TEST(Simulation, CancellingAtAnyPointFreesBothSidesAndDisturbsNobody) {
 TEST(Simulation, AWorkerThatDiesCostsNoRequestAndNoToken) {
   for (const char* victim : {"prefill-0", "decode-0"}) {
     for (int step = 0; step < 60; ++step) {
-      SimulatedSystem system({});
+      const SimulatedSystem::Options options;
+      SimulatedSystem system(options);
       std::vector<std::pair<CallId, CallSpec>> calls;
       const absl::Time start = Soon(system);
       for (uint64_t i = 0; i < 4; ++i) {
@@ -252,7 +255,8 @@ TEST(Simulation, ARestartedWorkerServesAgain) {
 }
 
 TEST(Simulation, TimeLimitAndDeadlineEndAnAnswer) {
-  SimulatedSystem system({});
+  const SimulatedSystem::Options options;
+  SimulatedSystem system(options);
   const absl::Time start = Soon(system);
   CallSpec limited = Spec(50, 500);
   limited.time_limit = absl::Milliseconds(50);
@@ -270,7 +274,8 @@ TEST(Simulation, TimeLimitAndDeadlineEndAnAnswer) {
 }
 
 TEST(Simulation, AStopStringMayBeginInTokenZero) {
-  SimulatedSystem system({});
+  const SimulatedSystem::Options options;
+  SimulatedSystem system(options);
   CallSpec spec = Spec(60, 20);
   const std::vector<TokenId> expected = system.Expected(spec, 1);
   const std::string text(expected.begin(), expected.end());
