@@ -34,7 +34,7 @@ from relay import all_ports
 FAULTS = ["kill", "stop", "slow", "cut", "half-open"]
 OUTCOMES = ["same", "again", "broken", "gone", "-"]
 PROMPT_BYTES = 1000
-ANSWER_TOKENS = 24
+ANSWER_TOKENS = 200  # no worker has sent them all before a fault in the middle stops it
 # From the fault, while the peers of what broke are reachable and running, and what a busy machine adds.
 CLOSED_SECONDS = 1.0  # a closed connection
 SILENT_SECONDS = 3.0  # a silent one
@@ -184,7 +184,7 @@ class Run:
         if not self.request_id:
             self.client = ClientProcess(self.matrix.baton, self.cluster.front.address, self.matrix.prompt)
         else:
-            pause = 0.05 if self.cell.target == "client" and self.cell.fault == "slow" else 0.0
+            pause = 0.005 if self.cell.target == "client" and self.cell.fault == "slow" else 0.0
             self.victim = self.matrix.call(self.matrix.front, str(self.matrix.count), pause=pause)
 
     # The fault.
@@ -292,7 +292,11 @@ class Run:
         processes = [process for process in self.cluster.processes if process.running() and process is not skip]
         if self.cell.phase == "queued":
             processes = [process for process in processes if process is self.cluster.router]
-            return "; ".join("the router's queue" for process in processes if process.load().requests_waiting)
+            loads = [process.load() for process in processes]
+            # Those ahead may queue again themselves.
+            return "; ".join(
+                "the router's queue" for load in loads if load.requests_running + load.requests_waiting > len(self.blockers)
+            )
         return "; ".join(filter(None, (process.busy() for process in processes)))
 
     def await_outcome(self):

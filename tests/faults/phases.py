@@ -20,7 +20,10 @@ class Attempts:
     def _see(self, first, message, decode):
         if not first or not message:
             return
-        request = stubs.decode_pb2.DecodeRequest.FromString(message)
+        try:
+            request = stubs.decode_pb2.DecodeRequest.FromString(message)
+        except stubs.DecodeError:
+            return  # of another method: a relay does not see which
         if request.attempt.transfer_id:
             # The command-line client lets the router mint its ids.
             name = request.attempt.request_id

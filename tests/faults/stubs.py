@@ -22,3 +22,4 @@ from baton.v1 import inference_pb2, inference_pb2_grpc  # noqa: E402,F401
 from baton.v1 import kv_transfer_pb2, kv_transfer_pb2_grpc  # noqa: E402,F401
 from baton.v1 import prefill_pb2, prefill_pb2_grpc  # noqa: E402,F401
 from baton.v1 import leg_pb2, types_pb2  # noqa: E402,F401
+from google.protobuf.message import DecodeError  # noqa: E402,F401
