@@ -1,10 +1,13 @@
-// Workers that take no time: what is left of a request's latency is the router's, gRPC's and the network's.
+// Workers that compute nothing: what is left of a request's latency is the router's, gRPC's and the
+// network's.
 //
-//   mock_worker MODEL PREFILL_PORT DECODE_PORT DIRECT_PORT
+//   mock_worker MODEL PREFILL_PORT DECODE_PORT DIRECT_PORT PREFILL_MS STEP_MS
 //
-// Plays a prefill and a decode worker on two ports of loopback: it answers every leg at once, in the order of
-// messages of a real pair, each token in a message of its own. A third port serves the answers themselves, as
-// a router would send them: what a client sees with nothing between. Ends with its standard input.
+// Plays a prefill and a decode worker on two ports of loopback: the first token comes PREFILL_MS after the
+// prompt and each further one STEP_MS later, in the order of messages of a real pair and each token in a
+// message of its own, for any number of requests at once. With 0 and 0 all of an answer comes at once. A
+// third port serves the answers themselves, as a router would send them: what a client sees with nothing
+// between. Ends with its standard input.
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
@@ -14,13 +17,17 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/time/time.h"
 #include "baton/v1/control.grpc.pb.h"
 #include "baton/v1/decode.grpc.pb.h"
 #include "baton/v1/inference.grpc.pb.h"
 #include "baton/v1/prefill.grpc.pb.h"
 #include "common/mutex.h"
 #include "common/protocol_version.h"
+#include "common/serial_executor.h"
 #include "common/server_stream.h"
+#include "common/steady_clock.h"
 #include "engine/model_file/model_file.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
@@ -32,6 +39,31 @@ constexpr uint32_t kToken = 504;  // any that has a text
 constexpr uint32_t kVocabSize = 49152;
 constexpr uint32_t kContextTokens = 8192;
 constexpr size_t kMaxQueued = 8192;  // messages of one answer
+
+// When the tokens of an answer come.
+class Pace {
+ public:
+  Pace(absl::Duration prefill, absl::Duration step)
+      : prefill_(prefill), step_(step), executor_("pace", &clock_) {}
+  ~Pace() { executor_.Stop(); }
+
+  // Does `send` when token `index` of an answer that begins at `begin` is there.
+  void At(absl::Time begin, uint32_t index, Executor::Task send) {
+    const absl::Duration wait = prefill_ + index * step_;
+    if (wait == absl::ZeroDuration()) {
+      std::move(send)();
+    } else {
+      executor_.PostAt(begin + wait, std::move(send));
+    }
+  }
+  absl::Time Now() const { return clock_.Now(); }
+
+ private:
+  const absl::Duration prefill_;
+  const absl::Duration step_;
+  const SteadyClock clock_;
+  SerialExecutor executor_;
+};
 
 // The decode legs that wait for their prefill leg. Thread-safe.
 class WaitingLegs {
@@ -158,33 +190,41 @@ class MockDecode final : public v1::DecodeWorker::CallbackService {
 
 class MockPrefill final : public v1::PrefillWorker::CallbackService {
  public:
-  explicit MockPrefill(WaitingLegs* legs) : legs_(legs) {}
+  MockPrefill(WaitingLegs* legs, Pace* pace) : legs_(legs), pace_(pace) {}
 
   grpc::ServerWriteReactor<v1::PrefillEvent>* Prefill(grpc::CallbackServerContext*,
                                                       const v1::PrefillRequest* request) override {
     auto stream = ServerStream<v1::PrefillEvent>::Create(
         {.max_queued = 4, .merge = {}, .on_cancel = {}, .on_done = {}});
-    v1::PrefillEvent first;
-    first.mutable_first_token()->mutable_token()->set_id(kToken);
-    first.mutable_first_token()->set_queue_ms(0);
-    first.mutable_first_token()->set_compute_ms(0);
-    stream->Write(std::move(first));
-    v1::PrefillEvent done;
-    done.mutable_done()->set_handoff_ms(0);
-    done.mutable_done()->set_transport("grpc");
-    stream->Write(std::move(done));
-    stream->Finish(absl::OkStatus());
+    const absl::Time begin = pace_->Now();
+    pace_->At(begin, 0, [stream] {
+      v1::PrefillEvent first;
+      first.mutable_first_token()->mutable_token()->set_id(kToken);
+      first.mutable_first_token()->set_queue_ms(0);
+      first.mutable_first_token()->set_compute_ms(0);
+      stream->Write(std::move(first));
+      v1::PrefillEvent done;
+      done.mutable_done()->set_handoff_ms(0);
+      done.mutable_done()->set_transport("grpc");
+      stream->Write(std::move(done));
+      stream->Finish(absl::OkStatus());
+    });
     const WaitingLegs::Leg leg = legs_->Take(request->attempt().transfer_id());
-    if (leg.stream != nullptr) SendAnswer(leg);
+    for (uint32_t i = 0; leg.stream != nullptr && i < leg.tokens; ++i) {
+      pace_->At(begin, i, [leg, i] { SendToken(leg, i); });
+    }
     return stream->reactor();
   }
 
  private:
-  static void SendAnswer(const WaitingLegs::Leg& leg) {
-    v1::DecodeEvent landed;
-    landed.mutable_landed()->set_transport("grpc");
-    leg.stream->Write(std::move(landed));
-    for (uint32_t i = 0; i < leg.tokens; ++i) leg.stream->Write(TokenEvent(i));
+  static void SendToken(const WaitingLegs::Leg& leg, uint32_t index) {
+    if (index == 0) {
+      v1::DecodeEvent landed;
+      landed.mutable_landed()->set_transport("grpc");
+      leg.stream->Write(std::move(landed));
+    }
+    leg.stream->Write(TokenEvent(index));
+    if (index + 1 < leg.tokens) return;
     v1::DecodeEvent done;
     done.mutable_done()->set_finish(v1::LEG_FINISH_LENGTH);
     leg.stream->Write(std::move(done));
@@ -192,31 +232,40 @@ class MockPrefill final : public v1::PrefillWorker::CallbackService {
   }
 
   WaitingLegs* const legs_;
+  Pace* const pace_;
 };
 
 // The same answers without a router.
 class DirectInference final : public v1::Inference::CallbackService {
  public:
+  explicit DirectInference(Pace* pace) : pace_(pace) {}
+
   grpc::ServerWriteReactor<v1::GenerateStreamResponse>* GenerateStream(
       grpc::CallbackServerContext*, const v1::GenerateRequest* request) override {
     auto stream = ServerStream<v1::GenerateStreamResponse>::Create(
         {.max_queued = kMaxQueued, .merge = {}, .on_cancel = {}, .on_done = {}});
     const uint32_t tokens = request->stopping().max_tokens();
+    const absl::Time begin = pace_->Now();
     for (uint32_t i = 0; i < tokens; ++i) {
-      v1::GenerateStreamResponse message;
-      message.set_index(i);
-      message.set_count(1);
-      message.set_text(" the");
-      if (i == 0) message.mutable_prompt()->set_prompt_tokens(request->tokens().ids_size());
-      if (i + 1 == tokens) {
-        message.mutable_finish()->set_reason(v1::FINISH_REASON_LENGTH);
-        message.mutable_usage()->set_completion_tokens(tokens);
-      }
-      stream->Write(std::move(message));
+      pace_->At(begin, i, [stream, i, tokens, prompt = request->tokens().ids_size()] {
+        v1::GenerateStreamResponse message;
+        message.set_index(i);
+        message.set_count(1);
+        message.set_text(" the");
+        if (i == 0) message.mutable_prompt()->set_prompt_tokens(prompt);
+        if (i + 1 == tokens) {
+          message.mutable_finish()->set_reason(v1::FINISH_REASON_LENGTH);
+          message.mutable_usage()->set_completion_tokens(tokens);
+        }
+        stream->Write(std::move(message));
+        if (i + 1 == tokens) stream->Finish(absl::OkStatus());
+      });
     }
-    stream->Finish(absl::OkStatus());
     return stream->reactor();
   }
+
+ private:
+  Pace* const pace_;
 };
 
 std::unique_ptr<grpc::Server> Serve(const std::string& port, const std::vector<grpc::Service*>& services) {
@@ -227,7 +276,7 @@ std::unique_ptr<grpc::Server> Serve(const std::string& port, const std::vector<g
 }
 
 int Run(const std::string& model, const std::string& prefill_port, const std::string& decode_port,
-        const std::string& direct_port) {
+        const std::string& direct_port, Pace* pace) {
   const auto file = ModelFile::Open(model);
   if (!file.ok()) {
     std::fprintf(stderr, "mock_worker: %s\n", std::string(file.status().message()).c_str());
@@ -239,9 +288,9 @@ int Run(const std::string& model, const std::string& prefill_port, const std::st
   MockControl prefill_control(v1::ROLE_PREFILL, "mock-prefill", fingerprint);
   MockControl decode_control(v1::ROLE_DECODE, "mock-decode", fingerprint);
   MockControl direct_control(v1::ROLE_ROUTER, "mock-router", fingerprint);
-  MockPrefill prefill(&legs);
+  MockPrefill prefill(&legs, pace);
   MockDecode decode(&legs);
-  DirectInference direct;
+  DirectInference direct(pace);
   const auto prefill_server = Serve(prefill_port, {&prefill, &prefill_control});
   const auto decode_server = Serve(decode_port, {&decode, &decode_control});
   const auto direct_server = Serve(direct_port, {&direct, &direct_control});
@@ -264,9 +313,13 @@ int Run(const std::string& model, const std::string& prefill_port, const std::st
 }  // namespace baton
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::fprintf(stderr, "usage: mock_worker MODEL PREFILL_PORT DECODE_PORT DIRECT_PORT\n");
+  double prefill_ms = 0;
+  double step_ms = 0;
+  if (argc != 7 || !absl::SimpleAtod(argv[5], &prefill_ms) || !absl::SimpleAtod(argv[6], &step_ms)) {
+    std::fprintf(stderr,
+                 "usage: mock_worker MODEL PREFILL_PORT DECODE_PORT DIRECT_PORT PREFILL_MS STEP_MS\n");
     return 2;
   }
-  return baton::Run(argv[1], argv[2], argv[3], argv[4]);
+  baton::Pace pace(absl::Milliseconds(prefill_ms), absl::Milliseconds(step_ms));
+  return baton::Run(argv[1], argv[2], argv[3], argv[4], &pace);
 }

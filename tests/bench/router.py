@@ -1,7 +1,10 @@
-"""What the router adds, with workers that take no time: the mock pair of mock_worker.
+"""What the router adds, with workers that compute nothing: the mock pair of mock_worker.
 
 The same load goes to three addresses in turn: straight to the mock's own answers, through a bare gRPC proxy to them, and
 through the router to the mock pair. What a way adds is its percentile less that of the straight one in the same round.
+
+The most that each way carries is measured with answers that come at once; what it adds, with a worker's pace, at a share
+of what the worker then serves to a full house.
 """
 
 import contextlib
@@ -13,15 +16,17 @@ import processes
 # A short prompt, as ids, and a short answer.
 SHAPE = ("--input-tokens", "32", "--max-tokens", "16", "--connections", "4")
 CONNECTIONS = 4
-CAPACITY_STREAMS = 32
-LOAD = 0.6  # of the capacity
+STREAMS = 32
+AT_ONCE = ("0", "0")
+PACE = ("5", "5")  # milliseconds of prefill and of a step
+LOAD = 0.6  # of what STREAMS at that pace amount to
 
 
 @contextlib.contextmanager
-def addresses(setup, model):
+def addresses(setup, model, pace):
     """Where each of the three listens, by name."""
     prefill, decode, direct, proxy, router = (processes.free_port() for _ in range(5))
-    mock = [setup.binaries["mock_worker"], model, str(prefill), str(decode), str(direct)]
+    mock = [setup.binaries["mock_worker"], model, str(prefill), str(decode), str(direct), *pace]
     hop = [setup.binaries["proxy_hop"], str(proxy), str(direct), str(CONNECTIONS)]
     workers = ["--prefill", "127.0.0.1:%d" % prefill, "--decode", "127.0.0.1:%d" % decode]
     listen = ["--listen", "127.0.0.1:%d" % router, "--metrics-listen", "", "--log-level", "warning"]
@@ -49,7 +54,7 @@ def await_ready(setup, address):
 
 def capacity(setup, address, requests):
     """Requests and messages per second of a closed load."""
-    flags = ("--streams", str(CAPACITY_STREAMS), "--requests", str(requests), "--warmup", "64")
+    flags = ("--streams", str(STREAMS), "--requests", str(requests), "--warmup", "64")
     report = processes.bench(setup.binaries, address, *flags, *SHAPE)
     return {"requests_per_second": report["rps"], "messages_per_second": report["baton"]["output_tokens_per_second"]}
 
@@ -61,11 +66,15 @@ def at_rate(setup, address, rate, seed):
 
 
 def run(setup, say):
-    with addresses(setup, setup.models["smollm2"]) as at:
+    model = setup.models["smollm2"]
+    with addresses(setup, model, AT_ONCE) as at:
         most = {name: capacity(setup, address, setup.router_requests) for name, address in at.items()}
-        rate = LOAD * most["router"]["requests_per_second"]
         say("router: %.0f requests/s and %.0f messages/s at most" % tuple(most["router"].values()))
-        rounds = []
+    rounds = []
+    with addresses(setup, model, PACE) as at:
+        served = capacity(setup, at["direct"], setup.router_requests)
+        rate = LOAD * served["requests_per_second"]
+        say("router: %.0f requests/s of the %.0f that the mock serves" % (rate, served["requests_per_second"]))
         for index in range(setup.rounds):
             ttft = {name: at_rate(setup, address, rate, 11 + index) for name, address in at.items()}
             one = {name: {point: values[point] for point in ("p50", "p99")} for name, values in ttft.items()}
@@ -82,4 +91,4 @@ def run(setup, say):
         "ratio_" + point: figures.median_ratio(rounds, "router_adds_" + point, "proxy_adds_" + point)
         for point in ("p50", "p99")
     }
-    return {"capacity": most, "rate": rate, "load": LOAD, "rounds": rounds, **added, **ratios}
+    return {"capacity": most, "served": served, "rate": rate, "load": LOAD, "rounds": rounds, **added, **ratios}
