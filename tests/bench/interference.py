@@ -67,12 +67,13 @@ def run_way(setup, model, flags):
         processes.bench(*at, *long_flags(1))
         processes.bench(*at, *streams_flags(0.5))
         alone = processes.bench(*at, *long_flags(3))["baton"]["ttft_ms"]
-        result = {
-            "long_alone_ttft_ms": alone["p50"],
-            "streams_alone": streams_part(processes.bench(*at, *streams_flags(setup.interference_seconds))),
-        }
         # Several prompts in any case. None is faster beside streams than alone, so that these last as long as the streams.
         seconds = max(setup.interference_seconds, LEAST_PROMPTS * alone["p50"] / 1e3)
+        # As long as beside them: the longer an answer, the longer its steps.
+        result = {
+            "long_alone_ttft_ms": alone["p50"],
+            "streams_alone": streams_part(processes.bench(*at, *streams_flags(seconds))),
+        }
         prompts = math.ceil(seconds * 1e3 / alone["p50"]) + 1
         with processes.background_bench(*at, *streams_flags(seconds)) as streams:
             beside = processes.bench(*at, *long_flags(prompts))["baton"]["ttft_ms"]
