@@ -1,6 +1,7 @@
 #include "router/inference_service.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "router/answer_streams.h"
 
 namespace baton {
+
 InferenceService::InferenceService(Options options, const Parts& parts)
     : options_(std::move(options)), parts_(parts), quota_(options_.max_streams_per_client) {
   using grpc::ByteBuffer;
@@ -30,14 +32,10 @@ InferenceService::InferenceService(Options options, const Parts& parts)
                             [this](CallbackServerContext* context, const ByteBuffer* request) {
                               return GenerateStream(context, request);
                             }));
-  MarkMethodCallback(
-      2, new CallbackUnaryHandler<ByteBuffer, v1::TokenizeResponse>(
-             [this](CallbackServerContext* context, const ByteBuffer* request,
-                    v1::TokenizeResponse* response) { return Tokenize(context, request, response); }));
-  MarkMethodCallback(
-      3, new CallbackUnaryHandler<ByteBuffer, v1::DetokenizeResponse>(
-             [this](CallbackServerContext* context, const ByteBuffer* request,
-                    v1::DetokenizeResponse* response) { return Detokenize(context, request, response); }));
+  MarkMethodCallback(2, ParsedMethod<v1::TokenizeRequest, v1::TokenizeResponse>(
+                            std::bind_front(&InferenceService::Tokenize, this)));
+  MarkMethodCallback(3, ParsedMethod<v1::DetokenizeRequest, v1::DetokenizeResponse>(
+                            std::bind_front(&InferenceService::Detokenize, this)));
 }
 
 absl::StatusOr<InferenceService::Admitted> InferenceService::Admit(grpc::CallbackServerContext* context,
@@ -96,11 +94,9 @@ grpc::ServerWriteReactor<v1::GenerateStreamResponse>* InferenceService::Generate
 }
 
 grpc::ServerUnaryReactor* InferenceService::Tokenize(grpc::CallbackServerContext* context,
-                                                     const grpc::ByteBuffer* bytes,
+                                                     const v1::TokenizeRequest& request,
                                                      v1::TokenizeResponse* response) {
   const auto tokenize = [&]() -> absl::Status {
-    v1::TokenizeRequest request;
-    RETURN_IF_ERROR(ParseMessage(*bytes, &request));
     const ServedModel& model = *parts_.model;
     RETURN_IF_ERROR(CheckModelName(request.has_model(), request.model(), model));
     std::vector<TextRun> runs;
@@ -127,11 +123,9 @@ grpc::ServerUnaryReactor* InferenceService::Tokenize(grpc::CallbackServerContext
 }
 
 grpc::ServerUnaryReactor* InferenceService::Detokenize(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* bytes,
+                                                       const v1::DetokenizeRequest& request,
                                                        v1::DetokenizeResponse* response) {
   const auto detokenize = [&]() -> absl::Status {
-    v1::DetokenizeRequest request;
-    RETURN_IF_ERROR(ParseMessage(*bytes, &request));
     RETURN_IF_ERROR(CheckModelName(request.has_model(), request.model(), *parts_.model));
     const Tokenizer& tokenizer = parts_.model->tokenizer();
     if (static_cast<uint64_t>(request.tokens_size()) > options_.limits.max_prompt_bytes) {

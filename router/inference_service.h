@@ -55,9 +55,10 @@ class InferenceService final : public v1::Inference::Service {
                                      v1::GenerateResponse* response);
   grpc::ServerWriteReactor<v1::GenerateStreamResponse>* GenerateStream(grpc::CallbackServerContext* context,
                                                                        const grpc::ByteBuffer* request);
-  grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+  grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context, const v1::TokenizeRequest& request,
                                      v1::TokenizeResponse* response);
-  grpc::ServerUnaryReactor* Detokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+  grpc::ServerUnaryReactor* Detokenize(grpc::CallbackServerContext* context,
+                                       const v1::DetokenizeRequest& request,
                                        v1::DetokenizeResponse* response);
 
   const Options options_;

@@ -104,9 +104,8 @@ void Faults::BeginOnRouter(InjectedFault& fault) {
       router->Stop();
       return world_->At(fault.end, [this, router, dies] {
         if (&system_->router() != router) return;
-        if (!dies) return router->Continue();
-        router->Kill();
-        RestartRouterAt(world_->now());
+        if (dies) return system_->RestartRouter();
+        router->Continue();
       });
     }
     case FaultKind::kDrain:
