@@ -186,29 +186,6 @@ void MultiplyTilePanel(const MatmulArgs& args, const ActivationPanel& panel) {
   }
 }
 
-void MultiplyTilePanel(const MatmulArgs& args, const ActivationPanel& panel) {
-  switch (args.format) {
-    case PackFormat::kQ4Zero8:
-      return MultiplyTilePanel<PackFormat::kQ4Zero8>(args, panel);
-    case PackFormat::kQ4MinF16:
-      return MultiplyTilePanel<PackFormat::kQ4MinF16>(args, panel);
-    case PackFormat::kQ4MinF32:
-      return MultiplyTilePanel<PackFormat::kQ4MinF32>(args, panel);
-    case PackFormat::kQ5Zero16:
-      return MultiplyTilePanel<PackFormat::kQ5Zero16>(args, panel);
-    case PackFormat::kQ5MinF16:
-      return MultiplyTilePanel<PackFormat::kQ5MinF16>(args, panel);
-    case PackFormat::kQ5MinF32:
-      return MultiplyTilePanel<PackFormat::kQ5MinF32>(args, panel);
-    case PackFormat::kQ6Zero32:
-      return MultiplyTilePanel<PackFormat::kQ6Zero32>(args, panel);
-    case PackFormat::kQ8Zero128:
-      return MultiplyTilePanel<PackFormat::kQ8Zero128>(args, panel);
-    default:
-      __builtin_trap();  // CpuOps makes no panels of 16 rows for float formats
-  }
-}
-
 }  // namespace
 
 #ifdef BATON_EMULATED_TILES
@@ -222,7 +199,9 @@ void AmxMatmul(const MatmulArgs& args) {
     if (panel.rows == kTilePanelRows) {
       if (!tiles_begun) BeginTiles();
       tiles_begun = true;
-      MultiplyTilePanel(args, panel);
+      // CpuOps makes no panels of 16 rows for float formats.
+      const auto multiply = [&]<PackFormat kFormat>() { MultiplyTilePanel<kFormat>(args, panel); };
+      if (!ForBlockFormat(args.format, multiply)) __builtin_trap();
     } else {
       MatmulArgs one = args;
       one.panels = &panel;
