@@ -8,8 +8,8 @@
 namespace baton {
 namespace {
 
-constexpr uint32_t kItemRows = 16;
-constexpr uint32_t kItemQueries = 64;  // rows * heads, unless one row has more
+constexpr uint32_t kItemRows = 32;
+constexpr uint32_t kItemQueries = 96;  // rows * heads, unless one row has more
 
 uint64_t StateFloats(uint32_t head_dim) { return (uint64_t{head_dim} + 31) / 32 * 32 + 16; }
 
@@ -88,7 +88,8 @@ AttentionPlan CutAttention(const Batch& batch, const KvLayer& kv, uint32_t heads
 uint64_t AttentionScratchFloats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim) {
   const uint64_t width = (uint64_t{head_dim} + 31) / 32 * 32;
   const uint64_t queries = std::max(kItemQueries, heads / kv_heads);
-  return 2 * kKeyTile * width + queries * (width + kKeyTile + 16 + 2 * StateFloats(head_dim));
+  return (kKeyTile + kAttentionSegment) * width +
+         queries * (width + kAttentionSegment + 16 + 2 * StateFloats(head_dim));
 }
 
 AttentionArgs ArgsFor(const AttentionItem& item, const KvLayer& kv, uint32_t heads, float scale,

@@ -37,7 +37,7 @@ TEST(AttentionItemsTest, EveryRowHeadAndKeyIsInOneItem) {
           std::map<std::pair<uint32_t, uint32_t>, std::vector<std::pair<uint32_t, uint32_t>>> seen;
           for (const AttentionItem& item : plan.items) {
             EXPECT_GT(item.rows * item.heads, 0u);
-            EXPECT_LE(uint64_t{item.rows} * item.heads, std::max(64u, heads / kv_heads));
+            EXPECT_LE(uint64_t{item.rows} * item.heads, std::max(96u, heads / kv_heads));
             for (uint32_t row = 0; row < item.rows; ++row) {
               for (uint32_t head = item.head; head < item.head + item.heads; ++head) {
                 EXPECT_EQ(head / (heads / kv_heads), item.kv_head);

@@ -50,7 +50,7 @@ class CpuOps final : public Ops {
         arena_(device, options.weight_limit_bytes),
         scratch_(options.threads) {}
 
-  std::string recipe() const override { return "q8x32-v2"; }
+  std::string recipe() const override { return "q8x32-v3"; }
   uint64_t weight_bytes() const override { return arena_.bytes(); }
 
   absl::StatusOr<std::unique_ptr<Weight>> LoadMatrix(absl::Span<const TensorView* const> tensors) override;

@@ -19,7 +19,7 @@ struct CpuOpsOptions {
 
 // The fast ops of the CPU: weights packed once for `kernels`, activations quantised to int8 for each 32
 // values, before QKV and the head twice (Activations::Grain::kFine; these two carry half of the
-// distance to float32 and a third of the multiplications), one recipe ("q8x32-v2") for every level and for
+// distance to float32 and a third of the multiplications), one recipe ("q8x32-v3") for every level and for
 // any number of rows.
 std::unique_ptr<Ops> CreateCpuOps(Device* device, const KernelTable& kernels, const CpuOpsOptions& options);
 

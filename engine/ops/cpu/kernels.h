@@ -107,7 +107,7 @@ struct AttentionArgs {
   // Null: attends to all segments and writes `out`. Else [begin, end) is within one segment, whose state goes
   // here: q states, for MergeArgs.
   float* partial = nullptr;
-  // With w = head_dim rounded up to 32 and q = rows * heads: 64 w + q (3 w + 80) floats.
+  // With w = head_dim rounded up to 32 and q = rows * heads: 288 w + q (3 w + 304) floats.
   float* scratch = nullptr;
 };
 

@@ -52,7 +52,7 @@ ALWAYS_INLINE __m256 PowerOfTwo8(__m256 n) {
   return _mm256_castsi256_ps(
       _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
 }
-// 2^n for a whole n in [-126, 127].
+// 2^n for a whole n in [-126, 127], 0 for -127.
 ALWAYS_INLINE Lanes PowerOfTwo(Lanes n) { return {PowerOfTwo8(n.low), PowerOfTwo8(n.high)}; }
 ALWAYS_INLINE float SumLanes(Lanes a) {
   const __m256 sum8 = _mm256_add_ps(a.low, a.high);

@@ -90,7 +90,7 @@ Lanes Abs(Lanes a) {
 Lanes Round(Lanes a) {
   return Each([&](int i) { return __builtin_nearbyintf(a.v[i]); });
 }
-// 2^n for a whole n in [-126, 127].
+// 2^n for a whole n in [-126, 127], 0 for -127.
 Lanes PowerOfTwo(Lanes n) {
   return Each(
       [&](int i) { return FromBits(static_cast<uint32_t>(static_cast<int32_t>(n.v[i]) + 127) << 23); });
