@@ -87,7 +87,8 @@ AttentionPlan CutAttention(const Batch& batch, const KvLayer& kv, uint32_t heads
 
 uint64_t AttentionScratchFloats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim) {
   const uint64_t width = (uint64_t{head_dim} + 31) / 32 * 32;
-  const uint64_t queries = std::max(kItemQueries, heads / kv_heads);
+  const uint64_t most = std::max(kItemQueries, heads / kv_heads);
+  const uint64_t queries = (most + kMostQueryGroup - 1) / kMostQueryGroup * kMostQueryGroup;
   return (kKeyTile + kAttentionSegment) * width +
          queries * (width + kAttentionSegment + 16 + 2 * StateFloats(head_dim));
 }

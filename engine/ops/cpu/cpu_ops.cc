@@ -71,6 +71,12 @@ class CpuOps final : public Ops {
 
  private:
   float* wide() const { return Floats(wide_.span()); }
+  // Of one thread, until it asks again.
+  float* Scratch(uint32_t thread, uint64_t floats) {
+    std::vector<CacheLine>& scratch = scratch_[thread];
+    scratch.resize(std::max<size_t>(scratch.size(), (floats + 15) / 16));
+    return scratch.data()->floats;
+  }
 
   struct Row {
     const BatchSequence* sequence = nullptr;
@@ -105,7 +111,7 @@ class CpuOps final : public Ops {
   std::vector<Row> rows_;
   Activations activations_;
   DeviceBuffer wide_;                            // [rows][rows of the matrix before], floats
-  std::vector<std::vector<CacheLine>> scratch_;  // [threads], of attention
+  std::vector<std::vector<CacheLine>> scratch_;  // [threads]
   std::vector<CacheLine> partials_;              // states of segments of a split attention
 };
 
@@ -187,8 +193,10 @@ void CpuOps::FillNormed(const PackedWeight& matrix, uint32_t rows, Grain grain, 
 }
 
 void CpuOps::Multiply(const PackedWeight& matrix, float* out, bool accumulate) {
-  pool_->For(matrix.tiles(), kMatmulGrain, [&](WorkRange tiles, uint32_t) {
-    matrix.Multiply(kernels_, tiles, activations_, out, accumulate);
+  const uint64_t unpacked_floats = uint64_t{matrix.columns()} * kUnpackedBytes / sizeof(float);
+  pool_->For(matrix.tiles(), kMatmulGrain, [&](WorkRange tiles, uint32_t thread) {
+    std::byte* const unpacked = reinterpret_cast<std::byte*>(Scratch(thread, unpacked_floats));
+    matrix.Multiply(kernels_, tiles, activations_, unpacked, out, accumulate);
   });
 }
 
@@ -263,16 +271,13 @@ void CpuOps::Attention(const AttentionWeights& weights, const KvLayer& kv, Devic
                        DeviceSpan attended) {
   const AttentionPlan plan = CutAttention(*batch_, kv, weights.heads, pool_->threads());
   const uint64_t floats = AttentionScratchFloats(weights.heads, kv.kv_heads, kv.head_dim);
-  for (std::vector<CacheLine>& scratch : scratch_) {
-    scratch.resize(std::max<size_t>(scratch.size(), (floats + 15) / 16));
-  }
   partials_.resize(std::max<size_t>(partials_.size(), (plan.partial_floats + 15) / 16));
   float* const partials = partials_.empty() ? nullptr : partials_.data()->floats;
   pool_->For(static_cast<uint32_t>(plan.items.size()), 1, [&](WorkRange range, uint32_t thread) {
     for (uint32_t i = range.begin; i < range.end; ++i) {
       AttentionArgs args =
           ArgsFor(plan.items[i], kv, weights.heads, weights.scale, Floats(query), Floats(attended), partials);
-      args.scratch = scratch_[thread].data()->floats;
+      args.scratch = Scratch(thread, floats);
       kernels_.attention(args);
     }
   });

@@ -14,7 +14,10 @@ inline constexpr uint32_t kTileRows = 16;       // weight rows that are interlea
 inline constexpr uint32_t kBlockColumns = 32;   // columns that share scales, of weights and of activations
 inline constexpr uint32_t kMaxPanelRows = 12;   // of activations, in vector registers
 inline constexpr uint32_t kTilePanelRows = 16;  // in tile registers
-inline constexpr uint32_t kKeyTile = 32;        // keys of an attention step, aligned to their position
+inline constexpr uint32_t kUnpackedBytes =
+    20;                                   // of a column of a tile: 16 bytes, and two floats a row and block
+inline constexpr uint32_t kKeyTile = 32;  // keys of an attention step, aligned to their position
+inline constexpr uint32_t kMostQueryGroup = 8;      // queries that a level's attention takes at once
 inline constexpr uint32_t kAttentionSegment = 256;  // positions whose attention is summed apart
 
 // How a packed matrix stores 16 rows x 32 columns. A quad is 4 consecutive columns; byte 4 r + i of a 64-byte
@@ -66,6 +69,8 @@ struct MatmulArgs {
   float* out = nullptr;     // [panel row][out_stride]
   uint64_t out_stride = 0;  // floats
   bool accumulate = false;  // out += instead of out =
+  // Room for one tile, unpacked: kUnpackedBytes for each column, aligned to 64 bytes.
+  std::byte* unpacked = nullptr;
 };
 
 // A row of activations quantised into its place in a panel of `rows`.
@@ -107,7 +112,8 @@ struct AttentionArgs {
   // Null: attends to all segments and writes `out`. Else [begin, end) is within one segment, whose state goes
   // here: q states, for MergeArgs.
   float* partial = nullptr;
-  // With w = head_dim rounded up to 32 and q = rows * heads: 288 w + q (3 w + 304) floats.
+  // With w = head_dim rounded up to 32 and q = rows * heads rounded up to kMostQueryGroup:
+  // 288 w + q (3 w + 304) floats.
   float* scratch = nullptr;
 };
 

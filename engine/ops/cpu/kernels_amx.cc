@@ -105,12 +105,12 @@ ALWAYS_INLINE void MultiplyTiles(const int32_t* activations, const std::byte* we
 #endif
 
 // The quads of a block one after the other, as a tile takes them: in place where they are stored so.
-template <uint32_t kBits>
+template <typename Traits>
 ALWAYS_INLINE const std::byte* TileOf(const std::byte* quants, std::byte* unpacked) {
-  if constexpr (kBits == 6 || kBits == 8) return quants;
+  if constexpr (Traits::kBytes) return quants;
 #pragma GCC unroll 8
   for (uint32_t quad = 0; quad < kQuads; ++quad) {
-    _mm512_store_si512(unpacked + quad * kQuadBytes, Unpack<kBits>(quants, quad, 0));
+    _mm512_store_si512(unpacked + quad * kQuadBytes, Unpack<Traits>(quants, quad, 0));
   }
   return unpacked;
 }
@@ -139,7 +139,7 @@ ALWAYS_INLINE void MultiplyTile(const std::byte* quants, const std::byte* tile_s
   for (uint32_t first = 0; first < blocks; first += kBatch) {
     const uint32_t count = blocks - first < kBatch ? blocks - first : kBatch;
     for (uint32_t i = 0; i < count; ++i) {
-      tiles[i] = TileOf<Traits::kBits>(quants + uint64_t{first + i} * Traits::kQuantBytes, unpacked[i]);
+      tiles[i] = TileOf<Traits>(quants + uint64_t{first + i} * Traits::kQuantBytes, unpacked[i]);
     }
     for (uint32_t i = 0; i < count; ++i) {
       const int32_t* const activations = panel.quads + uint64_t{first + i} * kQuads * kRows;

@@ -141,6 +141,9 @@ using Bytes = __m256i;
 ALWAYS_INLINE Bytes LoadBytes(const std::byte* p) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
 }
+ALWAYS_INLINE void StoreBytes(Bytes x, std::byte* p) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x);
+}
 ALWAYS_INLINE Bytes LowNibbles(Bytes x) { return _mm256_and_si256(x, _mm256_set1_epi8(15)); }
 ALWAYS_INLINE Bytes HighNibbles(Bytes x) { return LowNibbles(_mm256_srli_epi16(x, 4)); }
 // Spreads 32 bits over 32 bytes.

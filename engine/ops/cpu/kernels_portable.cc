@@ -148,6 +148,7 @@ Bytes LoadBytes(const std::byte* p) {
   __builtin_memcpy(out.v, p, sizeof(out.v));
   return out;
 }
+void StoreBytes(const Bytes& x, std::byte* p) { __builtin_memcpy(p, x.v, sizeof(x.v)); }
 Bytes LowNibbles(Bytes x) {
   for (uint8_t& byte : x.v) byte &= 15;
   return x;

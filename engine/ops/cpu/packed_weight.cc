@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<PackedWeight>> PackedWeight::Load(absl::Span<cons
 }
 
 void PackedWeight::Multiply(const KernelTable& kernels, WorkRange tiles, const Activations& activations,
-                            float* out, bool accumulate) const {
+                            std::byte* unpacked, float* out, bool accumulate) const {
   for (const Part& part : parts_) {
     const uint32_t part_end = part.first_tile + part.layout.tiles;
     if (tiles.end <= part.first_tile || tiles.begin >= part_end) continue;
@@ -59,7 +59,8 @@ void PackedWeight::Multiply(const KernelTable& kernels, WorkRange tiles, const A
                       .panel_count = static_cast<uint32_t>(activations.panels().size()),
                       .out = out + part.first_row,
                       .out_stride = rows_,
-                      .accumulate = accumulate});
+                      .accumulate = accumulate,
+                      .unpacked = unpacked});
     }
   }
 }

@@ -34,9 +34,9 @@ class PackedWeight final : public Weight {
   uint32_t tiles() const { return tiles_; }
 
   // out[row][r] = weight[r] . activations[row] for the rows r of `tiles`, or += with `accumulate`. `out` is
-  // [activation rows][rows()].
-  void Multiply(const KernelTable& kernels, WorkRange tiles, const Activations& activations, float* out,
-                bool accumulate) const;
+  // [activation rows][rows()]. `unpacked` is scratch; see MatmulArgs.
+  void Multiply(const KernelTable& kernels, WorkRange tiles, const Activations& activations,
+                std::byte* unpacked, float* out, bool accumulate) const;
 
  private:
   struct Part {
