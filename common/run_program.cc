@@ -3,10 +3,16 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
+
 namespace baton {
 
 int RunProgram(const Program& program, const std::vector<Option>& options, int argc, const char* const* argv,
                const std::function<absl::Status()>& run) {
+#ifdef NDEBUG
+  // Packaged Abseil is built to look for deadlocks at every lock of a mutex, gRPC's too. Builds that check do.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
   const absl::StatusOr<std::string> text = ParseOptions(program, options, argc, argv);
   if (text.ok() && !text->empty()) {
     std::fputs(text->c_str(), stdout);
