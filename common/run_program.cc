@@ -10,7 +10,8 @@ namespace baton {
 int RunProgram(const Program& program, const std::vector<Option>& options, int argc, const char* const* argv,
                const std::function<absl::Status()>& run) {
 #ifdef NDEBUG
-  // Packaged Abseil is built to look for deadlocks at every lock of a mutex, gRPC's too. Builds that check do.
+  // Packaged Abseil is built to look for deadlocks at every lock of a mutex, gRPC's too. Builds that check
+  // do.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
   const absl::StatusOr<std::string> text = ParseOptions(program, options, argc, argv);

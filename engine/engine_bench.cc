@@ -10,8 +10,8 @@
 //    "recipe":ID,"threads":N,"vocab_size":N,"weight_bytes":N,"load_seconds":S,"rss_bytes":N}
 // Commands:
 //   prefill TOKENS                a prompt of random tokens in steps of --step-tokens, to its last row's
-//   logits decode DEPTH STREAMS [STEPS]  STEPS (32) steps of one token for each of STREAMS sequences, all of
-//   DEPTH
+//                                 logits
+//   decode DEPTH STREAMS [STEPS]  STEPS (32) steps of one token for each of STREAMS sequences, all of DEPTH
 //                                 tokens, each step to the logits of all. The sequences are computed untimed
 //                                 the first time, and every further command begins again at DEPTH.
 //     -> {"command":..., "tokens":N, "seconds":S, "tokens_per_second":R}
@@ -19,7 +19,7 @@
 //                                 its first token (BOS is not added). OUT_FILE, which may be a named pipe,
 //                                 gets float32 [tokens][vocab_size], native order.
 //     -> {"command":..., "tokens":N}
-//   read_roof [MIB]               all threads read MIB (that of the weights) in order, the best of three
+//   read_roof [MIB]               all threads read MIB (that of the weights) in order, the best of eight
 //     -> {"command":..., "bytes":N, "gigabytes_per_second":R}
 //   gemm_roof                     all threads multiply in registers, in AVX-512 (0 without it)
 //     -> {"command":..., "int8_gops":R, "f32_gflops":R}

@@ -10,7 +10,7 @@ namespace baton {
 // What this machine does at best just now, to hold measured speeds against. Both take some tens of
 // milliseconds on `threads` threads of their own.
 
-// Bytes per second when every thread reads its part of `bytes` in order; the best of three passes.
+// Bytes per second when every thread reads its part of `bytes` in order; the best of eight passes.
 // RESOURCE_EXHAUSTED when there is no such memory.
 absl::StatusOr<double> ReadRoof(uint32_t threads, uint64_t bytes);
 
