@@ -50,8 +50,8 @@ struct ActivationPanel {
   const int32_t* quads = nullptr;      // [columns / 4][rows], 4 x int8; of 16 rows [columns / 32][16][8]
   const float* scales = nullptr;       // [columns / 32][rows]
   const float* sums = nullptr;         // [columns / 32][rows], scale * sum of the int8
-  const int32_t* negated = nullptr;    // [columns / 32][rows], minus the sum of the int8
-  const int32_t* negated16 = nullptr;  // [columns / 16][rows]
+  const int32_t* negated = nullptr;    // [columns / 32][rows], minus the sum of the int8, times 16
+  const int32_t* negated16 = nullptr;  // [columns / 16][rows], likewise of 16 columns, times 32
   const float* values = nullptr;       // [rows][columns], for float formats; null if fine
   bool fine = false;
 };

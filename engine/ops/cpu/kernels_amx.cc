@@ -123,7 +123,7 @@ ALWAYS_INLINE void LoadDots(const Dots& from, const int32_t* negated, WordInt (&
   for (int t = 0; t < kRows; ++t) {
     dots[t] = _mm512_load_si512(from.of[t]);
     if constexpr (!Traits::kMin) {
-      dots[t] = _mm512_add_epi32(dots[t], ZeroCorrection<Traits::kBits>(negated + t, Traits::kZeroShift));
+      dots[t] = _mm512_add_epi32(dots[t], ZeroCorrection<Traits>(negated + t));
     }
   }
 }

@@ -157,10 +157,13 @@ ALWAYS_INLINE Bytes AddFifthBits(Bytes x, const std::byte* bits) {
 }
 ALWAYS_INLINE WordInt ZeroInt() { return _mm256_setzero_si256(); }
 // Dots of 8-bit weights subtract their zero, 128, by themselves.
-template <uint32_t kBits>
-ALWAYS_INLINE WordInt ZeroCorrection(const int32_t* negated, int shift) {
-  if constexpr (kBits == 8) return ZeroInt();
-  return _mm256_slli_epi32(_mm256_set1_epi32(*negated), shift);
+template <typename Traits>
+ALWAYS_INLINE WordInt ZeroCorrection(const int32_t* negated) {
+  if constexpr (Traits::kBits == 8) return ZeroInt();
+  const WordInt sum = _mm256_set1_epi32(*negated);
+  if constexpr (Traits::kSumShift == 0) return sum;
+  return Traits::kSumShift < 0 ? _mm256_srai_epi32(sum, -Traits::kSumShift)
+                               : _mm256_slli_epi32(sum, Traits::kSumShift);
 }
 // Pairs of products are summed in 16 bits: no overflow for weights below 64 with activations of [-127, 127],
 // nor for the magnitudes, at most 128, of 8-bit weights, whose signs move to the activations.

@@ -164,10 +164,12 @@ Bytes AddFifthBits(Bytes x, const std::byte* bits) {
   return x;
 }
 WordInt ZeroInt() { return {}; }
-template <uint32_t kBits>
-WordInt ZeroCorrection(const int32_t* negated, int shift) {
+template <typename Traits>
+WordInt ZeroCorrection(const int32_t* negated) {
   WordInt out;
-  for (int32_t& lane : out.v) lane = *negated * (1 << shift);
+  for (int32_t& lane : out.v) {
+    lane = Traits::kSumShift < 0 ? *negated >> -Traits::kSumShift : *negated * (1 << Traits::kSumShift);
+  }
   return out;
 }
 template <uint32_t kBits>
