@@ -42,8 +42,7 @@ grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext* c
   response->set_version(std::string(kVersion));
   response->set_protocol_min(kOldestProtocolVersion);
   response->set_protocol_max(kProtocolVersion);
-  const bool serving = drain_->snapshot().phase == ServingPhase::kServing;
-  response->set_state(serving ? v1::SERVER_STATE_SERVING : v1::SERVER_STATE_DRAINING);
+  response->set_state(drain_->requested() ? v1::SERVER_STATE_DRAINING : v1::SERVER_STATE_SERVING);
   return FinishUnary(context, absl::OkStatus());
 }
 

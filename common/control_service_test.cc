@@ -166,6 +166,10 @@ TEST_F(ControlServiceTest, ADrainGoesOnWhenItsReaderLeaves) {
     const auto reader = stub_->Drain(&context, v1::DrainRequest());
     v1::DrainResponse message;
     ASSERT_TRUE(reader->Read(&message));
+    // Whoever was told of the drain hears of it everywhere, though nobody has run it yet.
+    const auto [status, info] = Call(&v1::Control::Stub::GetServerInfo, v1::GetServerInfoRequest());
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(info.state(), v1::SERVER_STATE_DRAINING);
     context.TryCancel();
     reader->Finish();
   }

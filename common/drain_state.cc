@@ -49,6 +49,11 @@ void DrainState::Hurry() {
   changed_.SignalAll();
 }
 
+bool DrainState::requested() const {
+  MutexLock lock(&mutex_);
+  return requested_;
+}
+
 DrainState::Snapshot DrainState::snapshot() const {
   MutexLock lock(&mutex_);
   return snapshot_;

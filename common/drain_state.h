@@ -60,6 +60,8 @@ class DrainState {
   // Ends the waits of a drain that has begun, and starts one otherwise.
   void Hurry();
 
+  // From the first request on, before the thread that runs the drain has passed to its first phase.
+  bool requested() const;
   Snapshot snapshot() const;
   bool accepting() const { return snapshot().phase < ServingPhase::kRefusing; }
 
