@@ -6,7 +6,7 @@
 #include "common/error_reasons.h"
 #include "common/str_cat.h"
 #include "gtest/gtest.h"
-#include "router/generate_call_fixture.h"
+#include "router/generate_call_test.h"
 #include "tests/support/byte_tokenizer.h"
 
 namespace baton {

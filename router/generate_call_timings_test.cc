@@ -1,5 +1,5 @@
 #include "gtest/gtest.h"
-#include "router/generate_call_fixture.h"
+#include "router/generate_call_test.h"
 
 namespace baton {
 namespace {

@@ -80,9 +80,9 @@ def is_allowed(path, included):
     if source == "tests" or included in EXTRA_FILES and source in EXTRA_FILES[included]:
         return True
     if included.startswith(FOR_TESTS):
-        return path.endswith("_test.cc")
+        return path.endswith(("_test.cc", "_test.h"))
     if source == "kv_transfer" and target == "kv_transfer/backends":
-        return path.endswith("_test.cc")
+        return path.endswith(("_test.cc", "_test.h"))
     allowed = EVERYBODY + [source] + ARROWS[source] + EXTRA_INCLUDERS.get(path, [])
     if target == "proto" and source not in ("proto", "common"):
         return True

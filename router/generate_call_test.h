@@ -1,5 +1,5 @@
-#ifndef BATON_ROUTER_GENERATE_CALL_FIXTURE_H_
-#define BATON_ROUTER_GENERATE_CALL_FIXTURE_H_
+#ifndef BATON_ROUTER_GENERATE_CALL_TEST_H_
+#define BATON_ROUTER_GENERATE_CALL_TEST_H_
 
 #include <optional>
 #include <string>
@@ -136,4 +136,4 @@ class GenerateCallTest : public ::testing::Test {
 
 }  // namespace baton
 
-#endif  // BATON_ROUTER_GENERATE_CALL_FIXTURE_H_
+#endif  // BATON_ROUTER_GENERATE_CALL_TEST_H_
