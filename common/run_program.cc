@@ -10,8 +10,7 @@ namespace baton {
 int RunProgram(const Program& program, const std::vector<Option>& options, int argc, const char* const* argv,
                const std::function<absl::Status()>& run) {
 #ifdef NDEBUG
-  // Packaged Abseil is built to look for deadlocks at every lock of a mutex, gRPC's too. Builds that check
-  // do.
+  // Packaged Abseil looks for deadlocks at every lock of a mutex, gRPC's too; sanitizer builds still do.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
   const absl::StatusOr<std::string> text = ParseOptions(program, options, argc, argv);

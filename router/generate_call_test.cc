@@ -12,8 +12,6 @@
 namespace baton {
 namespace {
 
-const absl::Status kLost = absl::UnavailableError("reset");
-
 TEST_F(GenerateCallTest, TakesEachIndexOnceFromWhicheverLegIsFirst) {
   UpToToken0();
   Landed();

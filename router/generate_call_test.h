@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
 #include "gtest/gtest.h"
@@ -12,6 +13,8 @@
 #include "tests/support/byte_tokenizer.h"
 
 namespace baton {
+
+inline const absl::Status kLost = absl::UnavailableError("reset");
 
 // One call with its events brought by hand.
 class GenerateCallTest : public ::testing::Test {

@@ -4,8 +4,6 @@
 namespace baton {
 namespace {
 
-const absl::Status kLost = absl::UnavailableError("reset");
-
 // The parts of the timings, from workers whose figures are given.
 class GenerateCallTimingsTest : public GenerateCallTest {
  protected:
@@ -34,6 +32,17 @@ class GenerateCallTimingsTest : public GenerateCallTest {
     event.mutable_tokens()->set_step_ms(4);
     Call().OnDecodeEvent(attempt, event, now, actions);
   }
+  // An attempt from its pair to the end of the answer, with nothing lost: token 0 after 17 ms, the next 14
+  // later.
+  void AttemptToTheEnd(uint32_t attempt = 0) {
+    ReserveAfter(2, attempt);
+    Pass(15);
+    Prefilled(attempt);
+    Pass(6);
+    Landed(attempt);
+    Pass(8);
+    Stepped(attempt);
+  }
   v1::Timings Timings(double ttft, double gap) const {
     const v1::Timings t = LastTimings();
     EXPECT_NEAR(t.ttft_ms(), ttft, 1e-9);
@@ -51,13 +60,7 @@ class GenerateCallTimingsTest : public GenerateCallTest {
 TEST_F(GenerateCallTimingsTest, TheHandoffIsThereThoughTheAnswerEndsBeforePrefillReportsIt) {
   Call();
   Pass(5);
-  ReserveAfter(2);
-  Pass(15);
-  Prefilled();
-  Pass(6);
-  Landed();
-  Pass(8);
-  Stepped();
+  AttemptToTheEnd();
   const v1::Timings t = Timings(22, 14);
   EXPECT_EQ(t.router_queue_ms(), 5);
   EXPECT_EQ(t.reservation_ms(), 1);
@@ -106,13 +109,7 @@ TEST_F(GenerateCallTimingsTest, ALossBetweenTheFirstTwoTokensHasItsPart) {
   Pass(100);
   Closed(Leg::kDecode, kLost);
   Pass(10);
-  ReserveAfter(2, 1);
-  Pass(15);
-  Prefilled(1);
-  Pass(6);
-  Landed(1);
-  Pass(8);
-  Stepped(1);
+  AttemptToTheEnd(1);
   const v1::Timings t = Timings(17, 141);
   EXPECT_EQ(t.lost_attempts_ms(), 0);
   EXPECT_EQ(t.first_gap_lost_ms(), 133);
@@ -125,13 +122,7 @@ TEST_F(GenerateCallTimingsTest, ALossBeforeTheFirstTokenIsOutsideTheOtherParts) 
   Pass(100);
   Closed(Leg::kPrefill, kLost);
   Pass(10);
-  ReserveAfter(2, 1);
-  Pass(15);
-  Prefilled(1);
-  Pass(6);
-  Landed(1);
-  Pass(8);
-  Stepped(1);
+  AttemptToTheEnd(1);
   const v1::Timings t = Timings(129, 14);
   EXPECT_EQ(t.lost_attempts_ms(), 102);
   EXPECT_EQ(t.router_queue_ms(), 10);
