@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
 #include "gtest/gtest.h"
 #include "router/generate_call.h"
 #include "tests/support/byte_tokenizer.h"
+#include "tests/support/worker_info.h"
 
 namespace baton {
 
@@ -33,13 +33,7 @@ class GenerateCallTest : public ::testing::Test {
   }
 
   void Serve(const std::string& name, v1::Role role, const std::string& instance) {
-    v1::GetServerInfoResponse info;
-    info.set_role(role);
-    info.set_instance_id(instance);
-    info.set_protocol_min(kOldestProtocolVersion);
-    info.set_protocol_max(kProtocolVersion);
-    info.mutable_model()->set_fingerprint(fingerprint);
-    registry.OnInfo(name, info, now);
+    registry.OnInfo(name, WorkerInfo(role, instance, fingerprint), now);
   }
 
   GenerateCall& Call() {

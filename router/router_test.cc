@@ -8,12 +8,12 @@
 
 #include "common/error_details.h"
 #include "common/error_reasons.h"
-#include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
 #include "common/str_cat.h"
 #include "gtest/gtest.h"
 #include "router/router_metrics.h"
 #include "tests/support/byte_tokenizer.h"
+#include "tests/support/worker_info.h"
 
 namespace baton {
 namespace {
@@ -27,12 +27,7 @@ class RouterTest : public ::testing::Test {
   void Serve(const std::string& name, const std::string& instance, const std::string& fingerprint = "hash/a",
              const std::string& recipe = "r") {
     const v1::Role role = name[0] == 'p' ? v1::ROLE_PREFILL : v1::ROLE_DECODE;
-    v1::GetServerInfoResponse info;
-    info.set_role(role);
-    info.set_instance_id(instance);
-    info.set_protocol_min(kOldestProtocolVersion);
-    info.set_protocol_max(kProtocolVersion);
-    info.mutable_model()->set_fingerprint(fingerprint);
+    v1::GetServerInfoResponse info = WorkerInfo(role, instance, fingerprint);
     info.mutable_model()->set_prefill_recipe(recipe);
     info.mutable_model()->set_decode_recipe(recipe);
     info.mutable_limits()->set_block_tokens(16);

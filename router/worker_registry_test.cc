@@ -8,18 +8,13 @@
 #include "common/protocol_version.h"
 #include "gtest/gtest.h"
 #include "router/probe_schedule.h"
+#include "tests/support/worker_info.h"
 
 namespace baton {
 namespace {
 
 v1::GetServerInfoResponse Info(v1::Role role, std::string instance, std::string fingerprint = "hash/f16") {
-  v1::GetServerInfoResponse info;
-  info.set_role(role);
-  info.set_instance_id(std::move(instance));
-  info.set_protocol_min(kOldestProtocolVersion);
-  info.set_protocol_max(kProtocolVersion);
-  info.set_state(v1::SERVER_STATE_SERVING);
-  info.mutable_model()->set_fingerprint(std::move(fingerprint));
+  v1::GetServerInfoResponse info = WorkerInfo(role, std::move(instance), std::move(fingerprint));
   info.mutable_model()->set_context_tokens(512);
   return info;
 }

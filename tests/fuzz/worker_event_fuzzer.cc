@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/protocol_version.h"
 #include "common/seeded_random_source.h"
 #include "router/router.h"
 #include "tests/fuzz/input.h"
 #include "tests/support/byte_tokenizer.h"
+#include "tests/support/worker_info.h"
 
 namespace baton {
 namespace {
@@ -28,13 +28,7 @@ class Target {
     for (const char* name : {"p0", "p1", "d0", "d1"}) {
       const v1::Role role = name[0] == 'p' ? v1::ROLE_PREFILL : v1::ROLE_DECODE;
       router_.workers().Add(name, role);
-      v1::GetServerInfoResponse info;
-      info.set_role(role);
-      info.set_instance_id(std::string(name) + "-1");
-      info.set_protocol_min(kOldestProtocolVersion);
-      info.set_protocol_max(kProtocolVersion);
-      info.set_state(v1::SERVER_STATE_SERVING);
-      info.mutable_model()->set_fingerprint(kHash);
+      v1::GetServerInfoResponse info = WorkerInfo(role, std::string(name) + "-1", kHash);
       info.mutable_model()->set_context_tokens(1000);
       info.mutable_limits()->set_block_tokens(16);
       info.mutable_limits()->set_kv_capacity_tokens(400);

@@ -1,7 +1,7 @@
 #include "tests/simulation/sim_worker.h"
 
 #include "common/error_details.h"
-#include "common/protocol_version.h"
+#include "tests/support/worker_info.h"
 
 namespace baton {
 
@@ -11,13 +11,8 @@ absl::Status DrainingStatus() {
 
 v1::GetServerInfoResponse SimWorker::Describe(v1::Role role, const ScriptedEngine& engine,
                                               uint32_t max_running) const {
-  v1::GetServerInfoResponse info;
-  info.set_role(role);
-  info.set_instance_id(instance_id());
-  info.set_protocol_min(kOldestProtocolVersion);
-  info.set_protocol_max(kProtocolVersion);
-  info.set_state(draining() ? v1::SERVER_STATE_DRAINING : v1::SERVER_STATE_SERVING);
-  info.mutable_model()->set_fingerprint(engine.info().fingerprint);
+  v1::GetServerInfoResponse info = WorkerInfo(role, instance_id(), engine.info().fingerprint);
+  if (draining()) info.set_state(v1::SERVER_STATE_DRAINING);
   info.mutable_model()->set_context_tokens(engine.info().context_tokens);
   info.mutable_limits()->set_block_tokens(engine.kv().geometry().block_tokens);
   info.mutable_limits()->set_kv_capacity_tokens(static_cast<double>(engine.kv().capacity_tokens()));
