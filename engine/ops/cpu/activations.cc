@@ -1,5 +1,7 @@
 #include "engine/ops/cpu/activations.h"
 
+#include <algorithm>
+
 #include "common/check.h"
 #include "common/status_macros.h"
 
@@ -23,12 +25,13 @@ uint32_t PanelRows(uint32_t remaining, uint32_t limit) {
 absl::Status Activations::Reserve(Device* device, uint32_t rows, uint32_t columns) {
   const uint64_t blocks = uint64_t{rows} * ((columns + kBlockColumns - 1) / kBlockColumns);
   capacity_ = blocks * kBlockColumns;
-  // Words of 4 bytes: values and rest, then for two int8 each the quads and five for a block.
-  constexpr uint64_t kWordsPerBlock = 2 * kBlockColumns + 2 * (kBlockQuads + 5);
+  // Words of 4 bytes: values, rest and bfloat16, then for two int8 each the quads and five for a block.
+  constexpr uint64_t kWordsPerBlock = 2 * kBlockColumns + kBlockColumns / 2 + 2 * (kBlockQuads + 5);
   ASSIGN_OR_RETURN(memory_, device->Allocate(blocks * kWordsPerBlock * sizeof(float)));
   values_ = reinterpret_cast<float*>(memory_.span().data);
   rest_ = values_ + capacity_;
-  quads_ = reinterpret_cast<int32_t*>(rest_ + capacity_);
+  bf16_ = reinterpret_cast<uint16_t*>(rest_ + capacity_);
+  quads_ = reinterpret_cast<int32_t*>(bf16_ + capacity_);
   scales_ = reinterpret_cast<float*>(quads_ + capacity_ / 2);
   sums_ = scales_ + 2 * blocks;
   negated_ = reinterpret_cast<int32_t*>(sums_ + 2 * blocks);
@@ -36,9 +39,13 @@ absl::Status Activations::Reserve(Device* device, uint32_t rows, uint32_t column
   return absl::OkStatus();
 }
 
+uint64_t Activations::bf16_columns() const {
+  return (uint64_t{columns_} + kBlockColumns - 1) / kBlockColumns * kBlockColumns;
+}
+
 void Activations::Shape(uint32_t rows, uint32_t columns, uint32_t panel_rows, Grain grain) {
-  BATON_CHECK(uint64_t{rows} * columns <= capacity_);
   columns_ = columns;
+  BATON_CHECK(rows * bf16_columns() <= capacity_);
   panels_.clear();
   const bool fine = grain == Grain::kFine;
   const uint32_t halves = fine ? 2 : 1;
@@ -53,6 +60,7 @@ void Activations::Shape(uint32_t rows, uint32_t columns, uint32_t panel_rows, Gr
                        .negated = negated_ + block,
                        .negated16 = negated16_ + block * 2,
                        .values = fine ? nullptr : row(first),
+                       .bf16 = fine ? nullptr : bf16_ + first * bf16_columns(),
                        .fine = fine});
     first += count / halves;
   }
@@ -77,6 +85,16 @@ void Activations::Quantize(const KernelTable& kernels, uint32_t panel) {
                       .negated = negated_ + block + i,
                       .negated16 = negated16_ + block * 2 + i,
                       .rest = p.fine && !second ? rest : nullptr});
+  }
+}
+
+void Activations::RoundToBf16(const KernelTable& kernels, uint32_t panel) {
+  const ActivationPanel& p = panels_[panel];
+  BATON_CHECK(!p.fine);
+  for (uint32_t i = p.first_row; i < p.first_row + p.rows; ++i) {
+    uint16_t* const to = bf16_ + i * bf16_columns();
+    kernels.store(row(i), columns_, StoredType::kBF16, reinterpret_cast<std::byte*>(to));
+    std::fill(to + columns_, to + bf16_columns(), uint16_t{0});
   }
 }
 

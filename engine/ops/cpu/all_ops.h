@@ -20,17 +20,22 @@ namespace baton {
 // The AMX level with its instructions emulated; null where the rest of it does not run.
 inline const KernelTable* EmulatedAmxKernels() {
   if (!ChooseKernels("avx512").ok()) return nullptr;
-  static const KernelTable kernels = Avx512KernelsWith("amx, emulated", EmulatedAmxMatmul);
+  static const KernelTable kernels = AmxKernelsWith("amx, emulated", EmulatedAmxMatmul);
   return &kernels;
 }
 
-// The reference, then every level that this processor runs, at one and two threads.
+// Every level that this processor runs, the emulated one last.
+inline std::vector<const KernelTable*> AllKernels() {
+  std::vector<const KernelTable*> levels = SupportedKernels();
+  if (EmulatedAmxKernels() != nullptr) levels.push_back(EmulatedAmxKernels());
+  return levels;
+}
+
+// The reference, then all kernels, at one and two threads.
 inline std::vector<std::pair<std::string, std::unique_ptr<Ops>>> AllOps(Device* device) {
   std::vector<std::pair<std::string, std::unique_ptr<Ops>>> all;
   all.emplace_back("reference", CreateReferenceOps(device, 1));
-  std::vector<const KernelTable*> levels = SupportedKernels();
-  if (EmulatedAmxKernels() != nullptr) levels.push_back(EmulatedAmxKernels());
-  for (const KernelTable* kernels : levels) {
+  for (const KernelTable* kernels : AllKernels()) {
     all.emplace_back(kernels->name, CreateCpuOps(device, *kernels, {.threads = 1}));
     all.emplace_back(std::string(kernels->name) + " with 2 threads",
                      CreateCpuOps(device, *kernels, {.threads = 2}));

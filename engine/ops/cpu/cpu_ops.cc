@@ -5,6 +5,7 @@
 
 #include "common/check.h"
 #include "common/status_macros.h"
+#include "common/str_cat.h"
 #include "engine/model_file/dequantize.h"
 #include "engine/ops/cpu/activations.h"
 #include "engine/ops/cpu/attention_items.h"
@@ -50,7 +51,7 @@ class CpuOps final : public Ops {
         arena_(device, options.weight_limit_bytes),
         scratch_(options.threads) {}
 
-  std::string recipe() const override { return "q8x32-v3"; }
+  std::string recipe() const override;
   uint64_t weight_bytes() const override { return arena_.bytes(); }
 
   absl::StatusOr<std::unique_ptr<Weight>> LoadMatrix(absl::Span<const TensorView* const> tensors) override;
@@ -85,8 +86,8 @@ class CpuOps final : public Ops {
 
   using Grain = Activations::Grain;
 
-  // Shapes the activations for `matrix`: fill(row, to) writes each of `rows` rows, which is quantised if it
-  // is read so.
+  // Shapes the activations for `matrix`: fill(row, to) writes each of `rows` rows, which is then rounded as
+  // the matrix reads it.
   template <typename Fill>
   void FillRows(const PackedWeight& matrix, uint32_t rows, Grain grain, Fill fill);
   // The same with norm(from[row]).
@@ -105,6 +106,7 @@ class CpuOps final : public Ops {
   const std::unique_ptr<ThreadPool> pool_;
   WeightArena arena_;
   RopeTables ropes_;
+  bool has_bf16_ = false;  // some matrix has
 
   const Batch* batch_ = nullptr;
   uint64_t step_ = 0;
@@ -115,8 +117,17 @@ class CpuOps final : public Ops {
   std::vector<CacheLine> partials_;              // states of segments of a split attention
 };
 
+std::string CpuOps::recipe() const {
+  constexpr char kBlocks[] = "q8x32-v3";
+  if (has_bf16_ && kernels_.bf16 == Bf16Arithmetic::kPairs) return StrCat(kBlocks, "-bf16-pairs");
+  if (has_bf16_ && kernels_.bf16 == Bf16Arithmetic::kTiles) return StrCat(kBlocks, "-bf16-tiles");
+  return kBlocks;
+}
+
 absl::StatusOr<std::unique_ptr<Weight>> CpuOps::LoadMatrix(absl::Span<const TensorView* const> tensors) {
-  return PackedWeight::Load(tensors, *pool_, arena_);
+  ASSIGN_OR_RETURN(std::unique_ptr<PackedWeight> weight, PackedWeight::Load(tensors, *pool_, arena_));
+  has_bf16_ = has_bf16_ || weight->has_bf16();
+  return weight;
 }
 
 absl::StatusOr<std::unique_ptr<Weight>> CpuOps::LoadVector(const TensorView& tensor) {
@@ -167,18 +178,18 @@ void CpuOps::Embed(const Weight& table, float scale, DeviceSpan hidden) {
 
 template <typename Fill>
 void CpuOps::FillRows(const PackedWeight& matrix, uint32_t rows, Grain grain, Fill fill) {
-  uint32_t panel_rows = kernels_.panel_rows;
-  if (matrix.reads_values()) {
-    grain = Grain::kCoarse;
-    panel_rows = std::min(panel_rows, kMaxPanelRows);
-  }
+  const bool rounded = matrix.has_bf16() && kernels_.bf16 != Bf16Arithmetic::kFloat;
+  const bool floats = matrix.has_floats() || (matrix.has_bf16() && !rounded);
+  const uint32_t panel_rows = floats ? std::min(kernels_.panel_rows, kMaxPanelRows) : kernels_.panel_rows;
+  if (floats || rounded) grain = Grain::kCoarse;
   activations_.Shape(rows, matrix.columns(), panel_rows, grain);
   pool_->For(static_cast<uint32_t>(activations_.panels().size()), 1, [&](WorkRange range, uint32_t) {
     for (uint32_t panel = range.begin; panel < range.end; ++panel) {
       const ActivationPanel& p = activations_.panels()[panel];
       for (uint32_t row = p.first_row; row < p.first_row + Activations::RowsOf(p); ++row)
         fill(row, activations_.row(row));
-      if (matrix.quantized()) activations_.Quantize(kernels_, panel);
+      if (matrix.has_blocks()) activations_.Quantize(kernels_, panel);
+      if (rounded) activations_.RoundToBf16(kernels_, panel);
     }
   });
 }

@@ -20,7 +20,8 @@ struct CpuOpsOptions {
 // The fast ops of the CPU: weights packed once for `kernels`, activations quantised to int8 for each 32
 // values, before QKV and the head twice (Activations::Grain::kFine; these two carry half of the
 // distance to float32 and a third of the multiplications), one recipe ("q8x32-v3") for every level and for
-// any number of rows.
+// any number of rows. A model with bfloat16 matrices has the recipe of the level's Bf16Arithmetic: "q8x32-v3"
+// with kFloat, "q8x32-v3-bf16-pairs", "q8x32-v3-bf16-tiles".
 std::unique_ptr<Ops> CreateCpuOps(Device* device, const KernelTable& kernels, const CpuOpsOptions& options);
 
 }  // namespace baton

@@ -22,8 +22,8 @@ std::vector<std::string> KernelChoices();
 // UNIMPLEMENTED for a level that this processor does not run.
 absl::StatusOr<const KernelTable*> ChooseKernels(std::string_view name);
 
-// The AVX-512 level with a matmul that takes panels of kTilePanelRows.
-KernelTable Avx512KernelsWith(const char* name, void (*tile_matmul)(const MatmulArgs& args));
+// The AVX-512 level with a matmul of AMX, which takes panels of kTilePanelRows.
+KernelTable AmxKernelsWith(const char* name, void (*matmul)(const MatmulArgs& args));
 
 }  // namespace baton
 

@@ -37,8 +37,23 @@ enum class PackFormat : uint8_t {
   kQ6Zero32,   // f32 d0, d1; 8 bits
   kQ8Zero128,  // f16 d
   kF32,        // no blocks: quants is [column][16 rows]
-  kF16,
-  kBF16,
+  kF16,        // likewise
+  kBF16,       // quants is [pair of columns][16 rows][2], zeros up to a multiple of 32 columns
+};
+
+// How a level multiplies bfloat16 weights. Each is a numeric recipe of its own: the sums round in other
+// orders. `a` are activations, `w` weights, `fma` is fused and rounds to the nearest, even.
+enum class Bf16Arithmetic : uint8_t {
+  // Float activations: sum = fma(a[i], w[i], sum), column by column. Every level can.
+  kFloat,
+  // Activations rounded to bfloat16: sum = fma(a[i], w[i], fma(a[i + 1], w[i + 1], sum)), pair by pair;
+  // subnormal
+  // numbers are zeros. VDPBF16PS of AVX512-BF16.
+  kPairs,
+  // Activations rounded to bfloat16: for each 32 columns even = fma(a[i], w[i], even) over the even ones and
+  // odd likewise,
+  // both from zero, then sum += even + odd; subnormal numbers are zeros. TDPBF16PS of AMX-BF16.
+  kTiles,
 };
 
 // Rows of activations as a matmul reads them: `rows` of them side by side, int8 for each 32 columns. Where
@@ -46,13 +61,14 @@ enum class PackFormat : uint8_t {
 // the same way, together some 15 bits, and each output is the sum of two.
 struct ActivationPanel {
   uint32_t first_row = 0;
-  uint32_t rows = 0;                   // 1, 2, 4, 8, 12 or, only for block formats, 16; even if fine
+  uint32_t rows = 0;                   // 1, 2, 4, 8, 12 or, but for kF32, kF16 and kFloat, 16; even if fine
   const int32_t* quads = nullptr;      // [columns / 4][rows], 4 x int8; of 16 rows [columns / 32][16][8]
   const float* scales = nullptr;       // [columns / 32][rows]
   const float* sums = nullptr;         // [columns / 32][rows], scale * sum of the int8
   const int32_t* negated = nullptr;    // [columns / 32][rows], minus the sum of the int8, times 16
   const int32_t* negated16 = nullptr;  // [columns / 16][rows], likewise of 16 columns, times 32
   const float* values = nullptr;       // [rows][columns], for float formats; null if fine
+  const uint16_t* bf16 = nullptr;  // [rows][columns up to a multiple of 32], bfloat16, for kPairs and kTiles
   bool fine = false;
 };
 
@@ -130,7 +146,8 @@ struct MergeArgs {
 
 struct KernelTable {
   const char* name;
-  uint32_t panel_rows;  // the widest panel of block formats that pays, 2 at least
+  uint32_t panel_rows;  // the widest panel that pays, 2 at least; of formats of floats kMaxPanelRows at most
+  Bf16Arithmetic bf16;
 
   void (*matmul)(const MatmulArgs& args);
   void (*quantize)(const QuantizeArgs& args);
@@ -150,7 +167,11 @@ extern const KernelTable kPortableKernels;
 extern const KernelTable kAvx2Kernels;    // AVX2, FMA, F16C
 extern const KernelTable kAvx512Kernels;  // AVX-512 F, BW, DQ, VL, VNNI
 
-// Matmul for AVX-512 and AMX-INT8: panels of 16 rows with tile registers, others as kAvx512Kernels does.
+// Matmul for AVX-512 and AVX512-BF16: bfloat16 weights as Bf16Arithmetic::kPairs, others as kAvx512Kernels
+// does.
+void Avx512Bf16Matmul(const MatmulArgs& args);
+// Matmul for AVX-512, AMX-INT8 and AMX-BF16: blocks by panels of 16 rows with tile registers, bfloat16
+// weights as Bf16Arithmetic::kTiles, others as kAvx512Kernels does.
 void AmxMatmul(const MatmulArgs& args);
 // The same code with tile instructions as loops, for tests where no processor has them.
 void EmulatedAmxMatmul(const MatmulArgs& args);

@@ -182,7 +182,10 @@ ALWAYS_INLINE Word ToFloat(WordInt x) { return _mm256_cvtepi32_ps(x); }
 ALWAYS_INLINE Word ZeroWord() { return _mm256_setzero_ps(); }
 ALWAYS_INLINE Word LoadWord(const float* p) { return _mm256_loadu_ps(p); }
 ALWAYS_INLINE Word LoadWordF16(const uint16_t* p) { return _mm256_cvtph_ps(LoadHalves(p)); }
-ALWAYS_INLINE Word LoadWordBF16(const uint16_t* p) { return WidenBF16(LoadHalves(p)); }
+ALWAYS_INLINE Word LowBF16(Bytes pairs) { return _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16)); }
+ALWAYS_INLINE Word HighBF16(Bytes pairs) {
+  return _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32(-0x10000)));
+}
 ALWAYS_INLINE void StoreWord(Word x, float* p) { _mm256_storeu_ps(p, x); }
 ALWAYS_INLINE Word BroadcastWord(const float* p) { return _mm256_broadcast_ss(p); }
 ALWAYS_INLINE Word AddWord(Word a, Word b) { return _mm256_add_ps(a, b); }
@@ -201,7 +204,10 @@ ALWAYS_INLINE void Prefetch(const std::byte* p) { _mm_prefetch(p, _MM_HINT_T0); 
 
 }  // namespace
 
-const KernelTable kAvx2Kernels = {"avx2",  BATON_PANEL_ROWS, Matmul,   Quantize, Attention, MergeAttention,
-                                  RmsNorm, AddRow,           SiluGate, GeluGate, ApplyRope, StoreRow};
+const KernelTable kAvx2Kernels = {"avx2",         BATON_PANEL_ROWS, Bf16Arithmetic::kFloat,
+                                  Matmul,         Quantize,         Attention,
+                                  MergeAttention, RmsNorm,          AddRow,
+                                  SiluGate,       GeluGate,         ApplyRope,
+                                  StoreRow};
 
 }  // namespace baton

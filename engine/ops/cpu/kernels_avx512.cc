@@ -22,7 +22,10 @@ namespace {
 
 }  // namespace
 
-const KernelTable kAvx512Kernels = {"avx512", BATON_PANEL_ROWS, Matmul,   Quantize, Attention, MergeAttention,
-                                    RmsNorm,  AddRow,           SiluGate, GeluGate, ApplyRope, StoreRow};
+const KernelTable kAvx512Kernels = {"avx512",       BATON_PANEL_ROWS, Bf16Arithmetic::kFloat,
+                                    Matmul,         Quantize,         Attention,
+                                    MergeAttention, RmsNorm,          AddRow,
+                                    SiluGate,       GeluGate,         ApplyRope,
+                                    StoreRow};
 
 }  // namespace baton

@@ -186,7 +186,17 @@ Lanes ToFloat(const WordInt& x) {
 Word ZeroWord() { return Set(0.0f); }
 Word LoadWord(const float* p) { return Load(p); }
 Word LoadWordF16(const uint16_t* p) { return LoadF16(p); }
-Word LoadWordBF16(const uint16_t* p) { return LoadBF16(p); }
+uint32_t Pair(const Bytes& pairs, int lane) {
+  uint32_t pair;
+  __builtin_memcpy(&pair, pairs.v + 4 * lane, sizeof(pair));
+  return pair;
+}
+Word LowBF16(const Bytes& pairs) {
+  return Each([&](int i) { return FromBits(Pair(pairs, i) << 16); });
+}
+Word HighBF16(const Bytes& pairs) {
+  return Each([&](int i) { return FromBits(Pair(pairs, i) & 0xffff0000); });
+}
 void StoreWord(Word x, float* p) { Store(x, p); }
 Word BroadcastWord(const float* p) { return Set(*p); }
 Word AddWord(Word a, Word b) { return Add(a, b); }
@@ -205,8 +215,10 @@ void Prefetch(const std::byte*) {}
 
 }  // namespace
 
-const KernelTable kPortableKernels = {"portable", BATON_PANEL_ROWS, Matmul,    Quantize,
-                                      Attention,  MergeAttention,   RmsNorm,   AddRow,
-                                      SiluGate,   GeluGate,         ApplyRope, StoreRow};
+const KernelTable kPortableKernels = {"portable",     BATON_PANEL_ROWS, Bf16Arithmetic::kFloat,
+                                      Matmul,         Quantize,         Attention,
+                                      MergeAttention, RmsNorm,          AddRow,
+                                      SiluGate,       GeluGate,         ApplyRope,
+                                      StoreRow};
 
 }  // namespace baton

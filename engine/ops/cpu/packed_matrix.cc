@@ -137,11 +137,14 @@ void PackQuantTile(const TensorView& tensor, const PackedLayout& layout, uint32_
 void PackFloatTile(const TensorView& tensor, const PackedLayout& layout, uint32_t tile, std::byte* quants) {
   const uint64_t bytes = SizesOf(layout.format).bits / 8;
   const uint32_t rows = std::min(kTileRows, layout.rows - tile * kTileRows);
+  // Columns side by side in a row of the tile.
+  const uint64_t together = layout.format == PackFormat::kBF16 ? 2 : 1;
   for (uint32_t row = 0; row < rows; ++row) {
     const std::byte* const from =
         tensor.data.data() + (uint64_t{tile} * kTileRows + row) * layout.columns * bytes;
     for (uint64_t column = 0; column < layout.columns; ++column) {
-      std::memcpy(quants + (column * kTileRows + row) * bytes, from + column * bytes, bytes);
+      const uint64_t to = (column / together * kTileRows + row) * together + column % together;
+      std::memcpy(quants + to * bytes, from + column * bytes, bytes);
     }
   }
 }
@@ -162,7 +165,11 @@ absl::StatusOr<PackedLayout> LayoutOf(const TensorView& tensor) {
                                            TraitsOf(tensor.type).name, ", must be a multiple of ",
                                            kBlockColumns));
   }
-  layout.tile_quant_bytes = uint64_t{layout.columns} * kTileRows * sizes.bits / 8;
+  uint64_t columns = layout.columns;
+  if (layout.format == PackFormat::kBF16) {
+    columns = (columns + kBlockColumns - 1) / kBlockColumns * kBlockColumns;
+  }
+  layout.tile_quant_bytes = columns * kTileRows * sizes.bits / 8;
   layout.tile_scale_bytes =
       uint64_t{layout.columns / kBlockColumns} * kTileRows * sizes.scale_bytes * sizes.scales;
   return layout;

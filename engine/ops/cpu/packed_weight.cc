@@ -30,9 +30,13 @@ absl::StatusOr<std::unique_ptr<PackedWeight>> PackedWeight::Load(absl::Span<cons
     weight->rows_ += part.layout.rows;
     weight->tiles_ += part.layout.tiles;
     weight->columns_ = part.layout.columns;
-    const bool floats = IsFloatFormat(part.layout.format);
-    weight->quantized_ = weight->quantized_ || !floats;
-    weight->reads_values_ = weight->reads_values_ || floats;
+    if (part.layout.format == PackFormat::kBF16) {
+      weight->has_bf16_ = true;
+    } else if (IsFloatFormat(part.layout.format)) {
+      weight->has_floats_ = true;
+    } else {
+      weight->has_blocks_ = true;
+    }
     weight->parts_.push_back(part);
   }
   return weight;

@@ -27,8 +27,11 @@ class PackedWeight final : public Weight {
 
   uint32_t rows() const { return rows_; }
   uint32_t columns() const { return columns_; }
-  bool quantized() const { return quantized_; }        // some part multiplies quantised activations
-  bool reads_values() const { return reads_values_; }  // some part multiplies them as float
+  // Some part is of blocks, which multiply quantised activations; of float or half, which multiply float; of
+  // bfloat16, which multiplies as KernelTable::bf16 says.
+  bool has_blocks() const { return has_blocks_; }
+  bool has_floats() const { return has_floats_; }
+  bool has_bf16() const { return has_bf16_; }
 
   // Of all parts together.
   uint32_t tiles() const { return tiles_; }
@@ -53,8 +56,9 @@ class PackedWeight final : public Weight {
   uint32_t rows_ = 0;
   uint32_t tiles_ = 0;
   uint32_t columns_ = 0;
-  bool quantized_ = false;
-  bool reads_values_ = false;
+  bool has_blocks_ = false;
+  bool has_floats_ = false;
+  bool has_bf16_ = false;
 };
 
 }  // namespace baton
