@@ -19,7 +19,7 @@ DecodeSchedulerOptions OfWorker(DecodeSchedulerOptions options, const std::strin
 }  // namespace
 
 DecodeServer::DecodeServer(std::string instance_id, DecodeSchedulerOptions scheduler,
-                           const std::vector<KvBackendKind>& transports, const Parts& parts)
+                           const std::vector<KvBackendKind>& transports, const ServerParts& parts)
     : instance_id_(std::move(instance_id)),
       executor_("decode", parts.clock),
       worker_(OfWorker(std::move(scheduler), instance_id_, transports), transports, parts.random,
@@ -37,7 +37,7 @@ DecodeServer::~DecodeServer() {
 
 absl::StatusOr<std::unique_ptr<DecodeServer>> DecodeServer::Start(
     const GrpcServerOptions& server, const DecodeSchedulerOptions& scheduler, const std::string& advertise,
-    const std::vector<KvBackendKind>& transports, const Parts& parts) {
+    const std::vector<KvBackendKind>& transports, const ServerParts& parts) {
   std::unique_ptr<DecodeServer> decode(
       new DecodeServer(InstanceId::Mint(*parts.random).text(), scheduler, transports, parts));
   DecodeWorker* const worker = &decode->worker_;

@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/drain_state.h"
 #include "common/grpc_server.h"
-#include "common/random_source.h"
 #include "common/serial_executor.h"
 #include "decode_service/decode_rpc.h"
 #include "decode_service/decode_worker.h"
+#include "engine/server_parts.h"
 #include "engine/worker_server.h"
 
 namespace baton {
@@ -19,24 +18,13 @@ namespace baton {
 // A whole decode service over a loaded engine: its compute thread, its worker, its gRPC server.
 class DecodeServer {
  public:
-  // What outlives the server. `random` is safe to call from any thread.
-  struct Parts {
-    Engine* engine = nullptr;
-    Device* device = nullptr;
-    const Clock* clock = nullptr;
-    RandomSource* random = nullptr;
-    Metrics* metrics = nullptr;
-    DrainState* drain = nullptr;
-    absl::Duration stall_timeout = absl::Seconds(2);  // a loop that stands still for longer is not healthy
-  };
-
   // Listens at once; returns when the engine has warmed up and requests are taken. `advertise` is the address
   // that landings name; empty: where it listens.
   static absl::StatusOr<std::unique_ptr<DecodeServer>> Start(const GrpcServerOptions& server,
                                                              const DecodeSchedulerOptions& scheduler,
                                                              const std::string& advertise,
                                                              const std::vector<KvBackendKind>& transports,
-                                                             const Parts& parts);
+                                                             const ServerParts& parts);
   // Ends every call that still runs.
   ~DecodeServer();
 
@@ -46,7 +34,7 @@ class DecodeServer {
 
  private:
   DecodeServer(std::string instance_id, DecodeSchedulerOptions scheduler,
-               const std::vector<KvBackendKind>& transports, const Parts& parts);
+               const std::vector<KvBackendKind>& transports, const ServerParts& parts);
 
   const std::string instance_id_;
   SerialExecutor executor_;

@@ -8,7 +8,6 @@
 #include "common/status_macros.h"
 #include "decode_service/decode_options.h"
 #include "decode_service/decode_server.h"
-#include "engine/device/device.h"
 #include "engine/worker_process.h"
 #include "kv_transfer/backends/grpc/grpc_backend.h"
 #include "kv_transfer/kv_backend_registry.h"
@@ -29,17 +28,10 @@ absl::Status Run(const DecodeOptions& options) {
       MakeEngineOptions(options.worker, std::min(scheduler.chunk_tokens, batch_rows), batch_rows));
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
                    WorkerProcess::Start("decode", options.worker, engine));
-  const std::unique_ptr<Device> device = CreateCpuDevice();
   ASSIGN_OR_RETURN(
       const std::unique_ptr<DecodeServer> server,
       DecodeServer::Start(process->ServerOptions(options.worker), scheduler, options.advertise, transports,
-                          {.engine = process->engine(),
-                           .device = device.get(),
-                           .clock = process->clock(),
-                           .random = process->random(),
-                           .metrics = process->metrics(),
-                           .drain = process->drain(),
-                           .stall_timeout = options.worker.stall_timeout}));
+                          process->parts()));
   process->LogReady(server->address().ToString(), server->instance_id());
   server->ServeUntilDrained(options.worker.drain);
   return absl::OkStatus();

@@ -7,8 +7,8 @@
 
 namespace baton {
 
-WorkerProcess::WorkerProcess(std::string role, std::unique_ptr<ProcessLog> log)
-    : role_(std::move(role)), log_(std::move(log)), signals_([this](int nth) {
+WorkerProcess::WorkerProcess(std::string role, absl::Duration stall_timeout, std::unique_ptr<ProcessLog> log)
+    : role_(std::move(role)), stall_timeout_(stall_timeout), log_(std::move(log)), signals_([this](int nth) {
         Log(LogLevel::kInfo, "signal", {{"role", role_}, {"nth", nth}});
         nth == 1 ? drain_.RequestDrain() : drain_.Hurry();
       }) {}
@@ -20,8 +20,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::s
                                                                     const EngineOptions& engine) {
   ASSIGN_OR_RETURN(const LogOptions log_options, ParseLogOptions(options.log_level, options.log_format));
   ASSIGN_OR_RETURN(std::unique_ptr<ProcessLog> log, ProcessLog::Start(log_options));
-  std::unique_ptr<WorkerProcess> process(new WorkerProcess(role, std::move(log)));
-  ASSIGN_OR_RETURN(process->credentials_, Credentials::Create(options.credentials, process->clock()));
+  std::unique_ptr<WorkerProcess> process(new WorkerProcess(role, options.stall_timeout, std::move(log)));
+  ASSIGN_OR_RETURN(process->credentials_, Credentials::Create(options.credentials, &process->clock_));
   ASSIGN_OR_RETURN(process->engine_, LoadEngine(engine));
   const EngineInfo& info = process->engine_->info();
   const KvPools& pools = process->engine_->kv();
@@ -46,6 +46,16 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::s
         {{"role", role}, {"address", process->metrics_http_->address().ToString()}});
   }
   return process;
+}
+
+ServerParts WorkerProcess::parts() {
+  return {.engine = engine_.get(),
+          .device = device_.get(),
+          .clock = &clock_,
+          .random = &random_,
+          .metrics = metrics_.get(),
+          .drain = &drain_,
+          .stall_timeout = stall_timeout_};
 }
 
 GrpcServerOptions WorkerProcess::ServerOptions(const WorkerOptions& options) const {

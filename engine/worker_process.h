@@ -13,7 +13,9 @@
 #include "common/signals.h"
 #include "common/steady_clock.h"
 #include "common/system_random_source.h"
+#include "engine/device/device.h"
 #include "engine/engine.h"
+#include "engine/server_parts.h"
 #include "engine/worker_options.h"
 
 namespace baton {
@@ -29,12 +31,7 @@ class WorkerProcess {
                                                               const EngineOptions& engine);
   ~WorkerProcess();
 
-  Engine* engine() { return engine_.get(); }
-  const Clock* clock() const { return &clock_; }
-  RandomSource* random() { return &random_; }
-  Metrics* metrics() { return metrics_.get(); }
-  DrainState* drain() { return &drain_; }
-
+  ServerParts parts();
   // `options.server` with what this process shows and believes.
   GrpcServerOptions ServerOptions(const WorkerOptions& options) const;
 
@@ -42,15 +39,17 @@ class WorkerProcess {
   void LogReady(const std::string& address, const std::string& instance_id) const;
 
  private:
-  WorkerProcess(std::string role, std::unique_ptr<ProcessLog> log);
+  WorkerProcess(std::string role, absl::Duration stall_timeout, std::unique_ptr<ProcessLog> log);
 
   const std::string role_;
+  const absl::Duration stall_timeout_;
   const std::unique_ptr<ProcessLog> log_;
   SteadyClock clock_;
   SystemRandomSource random_;
   DrainState drain_;
   SignalWatcher signals_;
   std::shared_ptr<const Credentials> credentials_;
+  const std::unique_ptr<Device> device_ = CreateCpuDevice();
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<MetricsHttp> metrics_http_;  // null: not served

@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "common/run_program.h"
 #include "common/status_macros.h"
-#include "engine/device/device.h"
 #include "engine/worker_process.h"
 #include "kv_transfer/backends/grpc/grpc_backend.h"
 #include "kv_transfer/kv_backend_registry.h"
@@ -26,17 +25,10 @@ absl::Status Run(const PrefillOptions& options) {
                                      scheduler.token_budget));
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
                    WorkerProcess::Start("prefill", options.worker, engine));
-  const std::unique_ptr<Device> device = CreateCpuDevice();
   ASSIGN_OR_RETURN(
       const std::unique_ptr<PrefillServer> server,
       PrefillServer::Start(process->ServerOptions(options.worker), scheduler, std::move(transports),
-                           {.engine = process->engine(),
-                            .device = device.get(),
-                            .clock = process->clock(),
-                            .random = process->random(),
-                            .metrics = process->metrics(),
-                            .drain = process->drain(),
-                            .stall_timeout = options.worker.stall_timeout}));
+                           process->parts()));
   process->LogReady(server->address().ToString(), server->instance_id());
   server->ServeUntilDrained(options.worker.drain);
   return absl::OkStatus();

@@ -22,7 +22,7 @@ ChannelFactory DecodeChannels(std::shared_ptr<const Credentials> credentials) {
 
 PrefillServer::PrefillServer(std::string instance_id, const PrefillSchedulerOptions& scheduler,
                              std::vector<KvBackendKind> transports,
-                             std::shared_ptr<const Credentials> credentials, const Parts& parts)
+                             std::shared_ptr<const Credentials> credentials, const ServerParts& parts)
     : instance_id_(std::move(instance_id)),
       executor_("prefill", parts.clock),
       worker_({.scheduler = scheduler,
@@ -44,7 +44,7 @@ PrefillServer::~PrefillServer() {
 absl::StatusOr<std::unique_ptr<PrefillServer>> PrefillServer::Start(const GrpcServerOptions& server,
                                                                     const PrefillSchedulerOptions& scheduler,
                                                                     std::vector<KvBackendKind> transports,
-                                                                    const Parts& parts) {
+                                                                    const ServerParts& parts) {
   WorkerControl::Worker control = {.role = v1::ROLE_PREFILL,
                                    .instance_id = InstanceId::Mint(*parts.random).text(),
                                    .engine = parts.engine,

@@ -7,10 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/credentials.h"
-#include "common/drain_state.h"
 #include "common/grpc_server.h"
-#include "common/random_source.h"
 #include "common/serial_executor.h"
+#include "engine/server_parts.h"
 #include "engine/worker_server.h"
 #include "prefill_service/prefill_rpc.h"
 #include "prefill_service/prefill_worker.h"
@@ -20,22 +19,11 @@ namespace baton {
 // A whole prefill service over a loaded engine: its compute thread, its worker, its gRPC server.
 class PrefillServer {
  public:
-  // What outlives the server.
-  struct Parts {
-    Engine* engine = nullptr;
-    Device* device = nullptr;
-    const Clock* clock = nullptr;
-    RandomSource* random = nullptr;
-    Metrics* metrics = nullptr;
-    DrainState* drain = nullptr;
-    absl::Duration stall_timeout = absl::Seconds(2);  // a loop that stands still for longer is not healthy
-  };
-
   // Listens at once; returns when the engine has warmed up and requests are taken.
   static absl::StatusOr<std::unique_ptr<PrefillServer>> Start(const GrpcServerOptions& server,
                                                               const PrefillSchedulerOptions& scheduler,
                                                               std::vector<KvBackendKind> transports,
-                                                              const Parts& parts);
+                                                              const ServerParts& parts);
   // Ends every call that still runs.
   ~PrefillServer();
 
@@ -46,7 +34,7 @@ class PrefillServer {
  private:
   PrefillServer(std::string instance_id, const PrefillSchedulerOptions& scheduler,
                 std::vector<KvBackendKind> transports, std::shared_ptr<const Credentials> credentials,
-                const Parts& parts);
+                const ServerParts& parts);
 
   const std::string instance_id_;
   SerialExecutor executor_;
