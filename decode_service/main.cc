@@ -28,10 +28,9 @@ absl::Status Run(const DecodeOptions& options) {
       MakeEngineOptions(options.worker, std::min(scheduler.chunk_tokens, batch_rows), batch_rows));
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
                    WorkerProcess::Start("decode", options.worker, engine));
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<DecodeServer> server,
-      DecodeServer::Start(process->ServerOptions(options.worker), scheduler, options.advertise, transports,
-                          process->parts()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DecodeServer> server,
+                   DecodeServer::Start(process->ServerOptions(options.worker), scheduler, options.advertise,
+                                       transports, process->parts()));
   process->LogReady(server->address().ToString(), server->instance_id());
   server->ServeUntilDrained(options.worker.drain);
   return absl::OkStatus();

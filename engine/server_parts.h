@@ -10,8 +10,8 @@
 
 namespace baton {
 
-// What outlives the server of a worker, whatever its role: a process's, or those of several in a test's. `random` is safe to
-// call from any thread.
+// What outlives the server of a worker, whatever its role: a process's, or those of several in a test's.
+// `random` is safe to call from any thread.
 struct ServerParts {
   Engine* engine = nullptr;
   Device* device = nullptr;

@@ -25,10 +25,9 @@ absl::Status Run(const PrefillOptions& options) {
                                      scheduler.token_budget));
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
                    WorkerProcess::Start("prefill", options.worker, engine));
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<PrefillServer> server,
-      PrefillServer::Start(process->ServerOptions(options.worker), scheduler, std::move(transports),
-                           process->parts()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<PrefillServer> server,
+                   PrefillServer::Start(process->ServerOptions(options.worker), scheduler,
+                                        std::move(transports), process->parts()));
   process->LogReady(server->address().ToString(), server->instance_id());
   server->ServeUntilDrained(options.worker.drain);
   return absl::OkStatus();
