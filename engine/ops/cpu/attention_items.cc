@@ -11,7 +11,8 @@ namespace {
 constexpr uint32_t kItemRows = 32;
 constexpr uint32_t kItemQueries = 96;  // rows * heads, unless one row has more
 
-uint64_t StateFloats(uint32_t head_dim) { return (uint64_t{head_dim} + 31) / 32 * 32 + 16; }
+uint32_t WidthOf(uint32_t head_dim) { return (head_dim + 31) / 32 * 32; }
+uint64_t StateFloats(uint32_t head_dim) { return uint64_t{WidthOf(head_dim)} + 16; }
 
 // Cuts `item`, which sees all its keys, at the segments of these; one that has a single segment stays whole.
 void CutSegments(const AttentionItem& item, const KvLayer& kv, AttentionPlan& plan) {
@@ -86,7 +87,7 @@ AttentionPlan CutAttention(const Batch& batch, const KvLayer& kv, uint32_t heads
 }
 
 uint64_t AttentionScratchFloats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim) {
-  const uint64_t width = (uint64_t{head_dim} + 31) / 32 * 32;
+  const uint64_t width = WidthOf(head_dim);
   const uint64_t most = std::max(kItemQueries, heads / kv_heads);
   const uint64_t queries = (most + kMostQueryGroup - 1) / kMostQueryGroup * kMostQueryGroup;
   return (kKeyTile + kAttentionSegment) * width +
@@ -107,6 +108,7 @@ AttentionArgs ArgsFor(const AttentionItem& item, const KvLayer& kv, uint32_t hea
           .rows = item.rows,
           .heads = item.heads,
           .head_dim = kv.head_dim,
+          .width = WidthOf(kv.head_dim),
           .position = sequence.position + item.first,
           .window = kv.window_tokens,
           .scale = scale,
@@ -132,6 +134,7 @@ MergeArgs ArgsFor(const AttentionMerge& merge, const KvLayer& kv, uint32_t heads
       .rows = item.rows,
       .heads = item.heads,
       .head_dim = kv.head_dim,
+      .width = WidthOf(kv.head_dim),
       .out = attended + (item.sequence->first_row + item.first) * stride + uint64_t{item.head} * kv.head_dim,
       .row_stride = stride};
 }

@@ -155,14 +155,12 @@ TEST_P(MatmulTest, IsAsNearToTheReferenceAsRoundedActivationsAllow) {
         const float* const twice = input.data() + rows[i] * size.columns;
         for (const auto& [recipe, output] : first_of_recipe[0]) {
           const bool bf16 = recipe.find("bf16") != std::string::npos;
-          const Rounding roundings[2] = {bf16     ? Rounding::kBf16
-                                         : floats ? Rounding::kNone
-                                                  : Rounding::kInt8,
-                                         bf16     ? Rounding::kBf16
-                                         : floats ? Rounding::kNone
-                                                  : Rounding::kInt8Twice};
-          const RoundingBound bounds[2] = {{std::vector<double>(once, once + size.columns), roundings[0]},
-                                           {Normed(twice, Values(*norm), 1e-6), roundings[1]}};
+          const auto rounding = [&](Rounding of_blocks) {
+            return bf16 ? Rounding::kBf16 : floats ? Rounding::kNone : of_blocks;
+          };
+          const RoundingBound bounds[2] = {
+              {std::vector<double>(once, once + size.columns), rounding(Rounding::kInt8)},
+              {Normed(twice, Values(*norm), 1e-6), rounding(Rounding::kInt8Twice)}};
           for (uint32_t r = 0; r < size.rows; ++r) {
             for (int grain = 0; grain < 2; ++grain) {
               ASSERT_NEAR(first_of_recipe[grain].at(recipe)[i * size.rows + r],

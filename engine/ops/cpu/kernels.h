@@ -46,13 +46,13 @@ enum class PackFormat : uint8_t {
 enum class Bf16Arithmetic : uint8_t {
   // Float activations: sum = fma(a[i], w[i], sum), column by column. Every level can.
   kFloat,
-  // Activations rounded to bfloat16: sum = fma(a[i], w[i], fma(a[i + 1], w[i + 1], sum)), pair by pair;
-  // subnormal
-  // numbers are zeros. VDPBF16PS of AVX512-BF16.
+  // Activations rounded to bfloat16, subnormal numbers as zeros. Pair by pair
+  //   sum = fma(a[i], w[i], fma(a[i + 1], w[i + 1], sum)).
+  // VDPBF16PS of AVX512-BF16.
   kPairs,
-  // Activations rounded to bfloat16: for each 32 columns even = fma(a[i], w[i], even) over the even ones and
-  // odd likewise,
-  // both from zero, then sum += even + odd; subnormal numbers are zeros. TDPBF16PS of AMX-BF16.
+  // Activations rounded to bfloat16, subnormal numbers as zeros. From zero over the pairs of each 32 columns
+  //   even = fma(a[i], w[i], even), odd = fma(a[i + 1], w[i + 1], odd),
+  // then sum += even + odd. TDPBF16PS of AMX-BF16.
   kTiles,
 };
 
@@ -113,6 +113,7 @@ struct AttentionArgs {
   uint32_t rows = 0;
   uint32_t heads = 0;
   uint32_t head_dim = 0;
+  uint32_t width = 0;     // head_dim rounded up to 32
   uint32_t position = 0;  // of the first row
   uint32_t window = 0;    // 0 = all
   float scale = 0;
@@ -128,18 +129,18 @@ struct AttentionArgs {
   // Null: attends to all segments and writes `out`. Else [begin, end) is within one segment, whose state goes
   // here: q states, for MergeArgs.
   float* partial = nullptr;
-  // With w = head_dim rounded up to 32 and q = rows * heads rounded up to kMostQueryGroup:
-  // 288 w + q (3 w + 304) floats.
+  // With q = rows * heads rounded up to kMostQueryGroup: 288 width + q (3 width + 304) floats.
   float* scratch = nullptr;
 };
 
 // The states of one item's segments, as `attention` left them, to its output.
 struct MergeArgs {
-  float* partials = nullptr;  // [segments][rows * heads][head_dim rounded up to 32, and 16]; overwritten
+  float* partials = nullptr;  // [segments][rows * heads][width + 16]; overwritten
   uint32_t segments = 0;
   uint32_t rows = 0;
   uint32_t heads = 0;
   uint32_t head_dim = 0;
+  uint32_t width = 0;    // head_dim rounded up to 32
   float* out = nullptr;  // [rows][row_stride]
   uint64_t row_stride = 0;
 };

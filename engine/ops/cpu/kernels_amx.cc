@@ -30,8 +30,8 @@ constexpr uint32_t kBatch = 4;
 constexpr uint32_t kRowBytes = 32;   // of a block of one row of activations: 8 quads
 constexpr uint32_t kQuadBytes = 64;  // of a quad of 16 rows of weights
 constexpr uint32_t kQuads = 8;       // of a block
-constexpr uint32_t kPairBytes =
-    64;  // of a pair of columns of 16 rows of weights, and of 32 columns of activations
+// Of 2 columns of 16 rows of weights; of 32 columns of a row of activations.
+constexpr uint32_t kPairBytes = 64;
 constexpr uint32_t kPairs = 16;  // of 32 columns
 
 // [row of activations][row of weights]
