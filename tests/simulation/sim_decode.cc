@@ -28,13 +28,9 @@ LandingTable::Options TableOptions(const ReceiverLimits& receiver) {
 
 SimDecode::SimDecode(const WorkerParts& parts, std::string address, std::string instance_id,
                      const WorkerPace& pace, const Options& options)
-    : SimWorker(parts, std::move(address), std::move(instance_id), pace),
-      engine_(options.engine),
-      device_(CreateCpuDevice()),
-      scheduler_(WithIdentity(options.scheduler, this->address(), this->instance_id()), &engine_.info(),
-                 &engine_.kv(), &parts.world->random()),
-      timer_(&loop_),
-      table_(TableOptions(options.receiver), &engine_.kv()),
+    : SimWorkerLoop(parts, address, instance_id, pace, options.engine,
+                    WithIdentity(options.scheduler, address, instance_id), &parts.world->random()),
+      table_(TableOptions(options.receiver), &engine().kv()),
       land_timer_(&transfer_),
       backend_(GrpcBackend().make_receiver(device_.get())) {}
 
@@ -43,47 +39,31 @@ SimDecode::~SimDecode() {
   for (const auto& [transfer, pieces] : receiving_) backend_->Withdraw(transfer);
 }
 
-void SimDecode::OnRequest(const std::shared_ptr<SimStream>& stream, const v1::DecodeRequest& request,
-                          absl::Duration time_left, SimLegs<v1::DecodeEvent>::OnEvent on_event) {
-  if (draining()) return stream->Finish(DrainingStatus());
-  const absl::Time now = world_->now();
-  const LegId id = legs_.Open(stream, request.attempt().transfer_id(), std::move(on_event));
-  stream->set_on_closed_at_server([this, id](const absl::Status&) {
-    if (legs_.Closed(id)) Perform(scheduler_.OnLegClosed(id));
-  });
-  Perform(scheduler_.OnRequest(id, request, now, now + time_left, now));
+const char* SimDecode::Observe(const TransferId& transfer, const v1::DecodeEvent& event) {
+  if (event.has_reserved()) {
+    board_->OnPhase(transfer, CallPhase::kPrefilling);
+    return "Reserved";
+  }
+  if (event.has_tokens()) {
+    board_->OnPhase(transfer, event.tokens().index() == 0 ? CallPhase::kFirstStep : CallPhase::kDecoding);
+    return "Tokens";
+  }
+  return event.has_landed() ? "Landed" : event.has_done() ? "DecodeDone" : "Progress";
 }
 
-void SimDecode::Perform(DecodeScheduler::Actions actions) {
-  for (DecodeScheduler::Action& action : actions) {
-    if (auto* send = std::get_if<DecodeScheduler::SendEvent>(&action)) {
-      const TransferId transfer = legs_.transfer(send->leg);
-      const v1::DecodeEvent& event = send->event;
-      const char* what = "Progress";
-      if (event.has_reserved()) {
-        what = "Reserved";
-        board_->OnPhase(transfer, CallPhase::kPrefilling);
-      } else if (event.has_landed()) {
-        what = "Landed";
-      } else if (event.has_tokens()) {
-        what = "Tokens";
-        board_->OnPhase(transfer, event.tokens().index() == 0 ? CallPhase::kFirstStep : CallPhase::kDecoding);
-      } else if (event.has_done()) {
-        what = "DecodeDone";
-      }
-      legs_.Send(send->leg, what, std::move(send->event));
-    } else if (auto* close = std::get_if<DecodeScheduler::CloseLeg>(&action)) {
-      legs_.Close(close->leg, close->status);
-    } else if (auto* start = std::get_if<DecodeScheduler::StartLanding>(&action)) {
-      ToTable([this, spec = std::make_shared<LandingSpec>(std::move(start->spec))] {
-        return table_.Add(std::move(*spec), world_->now());
-      });
-    } else if (auto* drop = std::get_if<DecodeScheduler::DropLanding>(&action)) {
-      ToTable([this, id = drop->transfer_id] { return table_.Drop(id, world_->now()); });
-    }
-  }
-  Arm();
-  Step();
+void SimDecode::Perform(DecodeScheduler::StartLanding& action) {
+  ToTable([this, spec = std::make_shared<LandingSpec>(std::move(action.spec))] {
+    return table_.Add(std::move(*spec), world_->now());
+  });
+}
+
+void SimDecode::Perform(DecodeScheduler::DropLanding& action) {
+  ToTable([this, id = action.transfer_id] { return table_.Drop(id, world_->now()); });
+}
+
+void SimDecode::Run(StepPlan plan) {
+  loop_.Reach(world_->now() + StepTime(plan.rows()),
+              [this, plan = std::move(plan)] { EndStep(engine().Execute(plan, nullptr)); });
 }
 
 void SimDecode::ToTable(std::function<landing::Actions()> event) {
@@ -92,30 +72,6 @@ void SimDecode::ToTable(std::function<landing::Actions()> event) {
 
 void SimDecode::ToScheduler(std::function<DecodeScheduler::Actions()> event) {
   loop_.Post([this, event = std::move(event)] { Perform(event()); });
-}
-
-void SimDecode::Arm() {
-  timer_.Arm(scheduler_.next_timer(), [this] {
-    if (world_->now() >= scheduler_.next_timer()) Perform(scheduler_.OnTimer(world_->now()));
-    Arm();
-  });
-}
-
-void SimDecode::Step() {
-  if (stepping_) return;
-  DecodeScheduler::Actions actions;
-  std::optional<StepPlan> plan = scheduler_.StartStep(world_->now(), actions);
-  if (plan) {
-    stepping_ = true;
-    if (pace_.loop_waits_for_step) loop_.Hold();
-    const absl::Time done = world_->now() + StepTime(plan->rows());
-    loop_.Reach(done, [this, plan = *std::move(plan)] {
-      stepping_ = false;
-      loop_.Release();
-      Perform(scheduler_.OnStepDone(engine_.Execute(plan, nullptr), world_->now()));
-    });
-  }
-  if (!actions.empty()) Perform(std::move(actions));
 }
 
 void SimDecode::OnLand(const std::shared_ptr<SimStream>& stream, const v1::LandRequest& open,
@@ -153,7 +109,7 @@ void SimDecode::Perform(landing::Actions actions) {
     } else if (auto* landed = std::get_if<landing::Landed>(&action)) {
       Do(*landed);
     } else if (auto* failed = std::get_if<landing::LandingFailed>(&action)) {
-      ToScheduler([this, failed = *failed] { return scheduler_.OnLandingFailed(failed); });
+      ToScheduler([this, failed = *failed] { return scheduler().OnLandingFailed(failed); });
     } else if (auto* timer = std::get_if<landing::SetTimer>(&action)) {
       land_timer_.Arm(timer->when, [this] { Perform(table_.OnTimer(world_->now())); });
     }
@@ -194,32 +150,28 @@ void SimDecode::Do(landing::Landed& action) {
   bytes_landed_ += action.bytes;
   board_->OnPhase(action.transfer_id, CallPhase::kFirstStep);
   ToScheduler([this, landed = std::make_shared<landing::Landed>(std::move(action))] {
-    return scheduler_.OnLanded(std::move(*landed), world_->now());
+    return scheduler().OnLanded(std::move(*landed), world_->now());
   });
 }
 
-v1::GetServerInfoResponse SimDecode::Info() const { return Describe(v1::ROLE_DECODE, engine_, 64); }
-
-bool SimDecode::Holds(const TransferId& transfer) const { return legs_.Holds(transfer); }
+v1::GetServerInfoResponse SimDecode::Info() const { return Describe(v1::ROLE_DECODE, engine(), 64); }
 
 bool SimDecode::Idle() const {
-  return scheduler_.open_legs() == 0 && legs_.empty() && table_.landings() == 0 && table_.draining() == 0 &&
-         table_.streams() == 0 && receiving_.empty();
+  return NoLegs() && table_.landings() == 0 && table_.draining() == 0 && table_.streams() == 0 &&
+         receiving_.empty();
 }
 
 absl::Status SimDecode::CheckForgotten() const {
   if (!Idle()) return absl::InternalError("holds something");
   if (table_.tombstones() > 0) return absl::InternalError("remembers a transfer for longer than it should");
-  if (scheduler_.next_timer() != absl::InfiniteFuture() || land_timer_.armed()) {
-    return absl::InternalError("waits for a timer");
-  }
+  if (WaitsForTimer() || land_timer_.armed()) return absl::InternalError("waits for a timer");
   return absl::OkStatus();
 }
 
 absl::Status SimDecode::CheckInvariants() const {
-  RETURN_IF_ERROR(scheduler_.CheckInvariants());
+  RETURN_IF_ERROR(scheduler().CheckInvariants());
   RETURN_IF_ERROR(table_.CheckInvariants());
-  return engine_.kv().CheckInvariants();
+  return engine().kv().CheckInvariants();
 }
 
 }  // namespace baton

@@ -12,13 +12,13 @@
 #include "decode_service/decode_scheduler.h"
 #include "kv_transfer/kv_backend.h"
 #include "kv_transfer/landing_table.h"
-#include "tests/simulation/sim_worker.h"
+#include "tests/simulation/sim_worker_loop.h"
 
 namespace baton {
 
 // The decode service: its real scheduler on the loop, its real landing table and KV backend on the transfer
 // thread.
-class SimDecode : public SimWorker {
+class SimDecode : public SimWorkerLoop<SimDecode, DecodeScheduler> {
  public:
   struct Options {
     ScriptedEngine::Options engine;
@@ -31,30 +31,33 @@ class SimDecode : public SimWorker {
 
   ~SimDecode() override;
 
-  // A call of Decode. Events go to `on_event`, at the router.
-  void OnRequest(const std::shared_ptr<SimStream>& stream, const v1::DecodeRequest& request,
-                 absl::Duration time_left, SimLegs<v1::DecodeEvent>::OnEvent on_event);
   // A call of Land, with its first message. Replies go to `on_reply`, at the sender.
   void OnLand(const std::shared_ptr<SimStream>& stream, const v1::LandRequest& open,
               std::function<void(const v1::LandReply&)> on_reply);
   void OnLandMessage(const SimStream* stream, const v1::LandRequest& request);
 
   v1::GetServerInfoResponse Info() const override;
-  v1::GetLoadResponse Load() const override { return Describe(scheduler_.load()); }
-  KvPools& pools() override { return engine_.kv(); }
-  bool Holds(const TransferId& transfer) const override;
   bool Idle() const override;
   absl::Status CheckForgotten() const override;
   absl::Status CheckInvariants() const override;
   uint64_t bytes_landed() const { return bytes_landed_; }
 
  private:
+  friend class SimWorkerLoop<SimDecode, DecodeScheduler>;
+
   struct LandStream {
     std::shared_ptr<SimStream> stream;
     std::function<void(const v1::LandReply&)> on_reply;
   };
 
-  void Perform(DecodeScheduler::Actions actions);
+  using SimWorkerLoop::Perform;
+  void Perform(DecodeScheduler::StartLanding& action);
+  void Perform(DecodeScheduler::DropLanding& action);
+  void Perform(DecodeScheduler::Preempted&) {}
+  void Perform(DecodeScheduler::Resumed&) {}
+  const char* Observe(const TransferId& transfer, const v1::DecodeEvent& event);
+  void Run(StepPlan plan);
+
   void Perform(landing::Actions actions);
   void Do(landing::SendReply& action);
   void Do(landing::ReceivePiece& action);
@@ -63,16 +66,8 @@ class SimDecode : public SimWorker {
   // To the table and to the scheduler, each on its own thread.
   void ToTable(std::function<landing::Actions()> event);
   void ToScheduler(std::function<DecodeScheduler::Actions()> event);
-  void Arm();
-  void Step();
 
-  ScriptedEngine engine_;
-  const std::unique_ptr<Device> device_;
-  // Of the loop.
-  DecodeScheduler scheduler_;
-  SimLegs<v1::DecodeEvent> legs_;
-  SimTimer timer_;
-  bool stepping_ = false;
+  const std::unique_ptr<Device> device_ = CreateCpuDevice();
   // Of the transfer thread.
   LandingTable table_;
   SimTimer land_timer_;

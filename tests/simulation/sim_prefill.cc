@@ -12,12 +12,9 @@ namespace baton {
 
 SimPrefill::SimPrefill(const WorkerParts& parts, std::string address, std::string instance_id,
                        const WorkerPace& pace, const Options& options)
-    : SimWorker(parts, std::move(address), std::move(instance_id), pace),
+    : SimWorkerLoop(parts, std::move(address), std::move(instance_id), pace, options.engine,
+                    options.scheduler),
       pieces_(options.pieces),
-      engine_(options.engine),
-      device_(CreateCpuDevice()),
-      scheduler_(options.scheduler, &engine_.info(), &engine_.kv()),
-      timer_(&loop_),
       backend_(GrpcBackend().make_sender(device_.get(), this)) {}
 
 SimPrefill::~SimPrefill() {
@@ -27,83 +24,51 @@ SimPrefill::~SimPrefill() {
   }
 }
 
-void SimPrefill::OnRequest(const std::shared_ptr<SimStream>& stream, const v1::PrefillRequest& request,
-                           absl::Duration time_left, SimLegs<v1::PrefillEvent>::OnEvent on_event) {
-  if (draining()) return stream->Finish(DrainingStatus());
-  const absl::Time now = world_->now();
-  const LegId id = legs_.Open(stream, request.attempt().transfer_id(), std::move(on_event));
-  stream->set_on_closed_at_server([this, id](const absl::Status&) {
-    if (legs_.Closed(id)) Perform(scheduler_.OnLegClosed(id));
-  });
-  Perform(scheduler_.OnRequest(id, request, now, now + time_left, now));
+const char* SimPrefill::Observe(const TransferId& /*transfer*/, const v1::PrefillEvent& event) {
+  return event.has_first_token() ? "FirstToken" : event.has_done() ? "PrefillDone" : "Progress";
 }
 
-void SimPrefill::Perform(PrefillScheduler::Actions actions) {
-  for (PrefillScheduler::Action& action : actions) {
-    if (auto* send = std::get_if<PrefillScheduler::SendEvent>(&action)) {
-      const char* const what = send->event.has_first_token() ? "FirstToken"
-                               : send->event.has_done()      ? "PrefillDone"
-                                                             : "Progress";
-      legs_.Send(send->leg, what, std::move(send->event));
-    } else if (auto* close = std::get_if<PrefillScheduler::CloseLeg>(&action)) {
-      legs_.Close(close->leg, close->status);
-    } else if (auto* start = std::get_if<PrefillScheduler::StartHandoff>(&action)) {
-      transfer_.Post([this, shared = std::make_shared<PrefillScheduler::StartHandoff>(std::move(*start))] {
-        StartHandoff(*shared, std::move(shared->source));
-      });
-    } else if (auto* computed = std::get_if<PrefillScheduler::HandoffComputed>(&action)) {
-      board_->OnPhase(computed->transfer_id, CallPhase::kFirstLayers);
-      transfer_.Post([this, computed = *computed] {
-        ToSender(computed.transfer_id, [&](KvSender& sender) {
-          return sender.OnComputed(computed.layers, computed.tokens, world_->now());
-        });
-      });
-    } else if (auto* done = std::get_if<PrefillScheduler::HandoffPromptDone>(&action)) {
-      board_->OnPhase(done->transfer_id, CallPhase::kCommit);
-      transfer_.Post([this, done = *done] {
-        ToSender(done.transfer_id,
-                 [&](KvSender& sender) { return sender.OnPromptDone(done.commit, world_->now()); });
-      });
-    } else if (auto* cancel = std::get_if<PrefillScheduler::CancelHandoff>(&action)) {
-      transfer_.Post([this, id = cancel->transfer_id] {
-        ToSender(id, [&](KvSender& sender) { return sender.Cancel(world_->now()); });
-      });
-    }
-  }
-  Arm();
-  Step();
-}
-
-void SimPrefill::Arm() {
-  timer_.Arm(scheduler_.next_timer(), [this] {
-    if (world_->now() >= scheduler_.next_timer()) Perform(scheduler_.OnTimer(world_->now()));
-    Arm();
+void SimPrefill::Perform(PrefillScheduler::StartHandoff& action) {
+  transfer_.Post([this, shared = std::make_shared<PrefillScheduler::StartHandoff>(std::move(action))] {
+    StartHandoff(*shared, std::move(shared->source));
   });
 }
 
-void SimPrefill::Step() {
-  if (stepping_) return;
-  PrefillScheduler::Actions actions;
-  std::optional<StepPlan> plan = scheduler_.StartStep(world_->now(), actions);
-  if (plan) {
-    stepping_ = true;
-    if (pace_.loop_waits_for_step) loop_.Hold();
-    const auto shared = std::make_shared<StepPlan>(*std::move(plan));
-    const std::vector<LayerRange>& ranges = engine_.info().layer_ranges;
-    const absl::Duration took = StepTime(shared->rows());
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      loop_.Reach(world_->now() + took * static_cast<double>(i + 1) / static_cast<double>(ranges.size()),
-                  [this, shared, range = ranges[i], last = i + 1 == ranges.size()] {
-                    engine_.ComputeLayers(*shared, range);
-                    Perform(scheduler_.OnLayersDone(range));
-                    if (!last) return;
-                    stepping_ = false;
-                    loop_.Release();
-                    Perform(scheduler_.OnStepDone(engine_.Sample(*shared), world_->now()));
-                  });
-    }
+void SimPrefill::Perform(PrefillScheduler::HandoffComputed& action) {
+  board_->OnPhase(action.transfer_id, CallPhase::kFirstLayers);
+  transfer_.Post([this, action] {
+    ToSender(action.transfer_id, [&](KvSender& sender) {
+      return sender.OnComputed(action.layers, action.tokens, world_->now());
+    });
+  });
+}
+
+void SimPrefill::Perform(PrefillScheduler::HandoffPromptDone& action) {
+  board_->OnPhase(action.transfer_id, CallPhase::kCommit);
+  transfer_.Post([this, action] {
+    ToSender(action.transfer_id,
+             [&](KvSender& sender) { return sender.OnPromptDone(action.commit, world_->now()); });
+  });
+}
+
+void SimPrefill::Perform(PrefillScheduler::CancelHandoff& action) {
+  transfer_.Post([this, id = action.transfer_id] {
+    ToSender(id, [&](KvSender& sender) { return sender.Cancel(world_->now()); });
+  });
+}
+
+void SimPrefill::Run(StepPlan plan) {
+  const std::vector<LayerRange>& ranges = engine().info().layer_ranges;
+  const absl::Duration took = StepTime(plan.rows());
+  const auto shared = std::make_shared<StepPlan>(std::move(plan));
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    loop_.Reach(world_->now() + took * static_cast<double>(i + 1) / static_cast<double>(ranges.size()),
+                [this, shared, range = ranges[i], last = i + 1 == ranges.size()] {
+                  engine().ComputeLayers(*shared, range);
+                  Perform(scheduler().OnLayersDone(range));
+                  if (last) EndStep(engine().Sample(*shared));
+                });
   }
-  if (!actions.empty()) Perform(std::move(actions));
 }
 
 void SimPrefill::StartHandoff(const PrefillScheduler::StartHandoff& start, PinnedKv source) {
@@ -117,7 +82,7 @@ void SimPrefill::StartHandoff(const PrefillScheduler::StartHandoff& start, Pinne
   spec.deadline = start.spec.deadline;
   spec.pieces = pieces_;
   absl::StatusOr<std::unique_ptr<KvSender>> sender =
-      KvSender::Create(std::move(spec), &engine_.kv(), std::move(source));
+      KvSender::Create(std::move(spec), &engine().kv(), std::move(source));
   if (!sender.ok() || handoffs_.contains(id)) {
     return OnFinished(id, {.status = sender.ok() ? absl::AlreadyExistsError("the transfer was started before")
                                                  : sender.status()});
@@ -159,7 +124,7 @@ void SimPrefill::Perform(const TransferId& id, KvSender::Actions actions) {
 
 void SimPrefill::OnFinished(const TransferId& id, const KvSender::Finished& finished) {
   const HandoffResult result{id, finished.status, finished.bytes, finished.handoff, GrpcBackend().name};
-  loop_.Post([this, result] { Perform(scheduler_.OnHandoffFinished(result)); });
+  loop_.Post([this, result] { Perform(scheduler().OnHandoffFinished(result)); });
 }
 
 void SimPrefill::OpenLand(const TransferId& id, Handoff& handoff, v1::LandRequest open) {
@@ -221,20 +186,17 @@ void SimPrefill::AnswerUnwritten(const TransferId& id, const absl::Status& statu
   if (Written written = std::exchange(it->second->unwritten, nullptr)) std::move(written)(status);
 }
 
-v1::GetServerInfoResponse SimPrefill::Info() const { return Describe(v1::ROLE_PREFILL, engine_, 32); }
-
-bool SimPrefill::Holds(const TransferId& transfer) const { return legs_.Holds(transfer); }
+v1::GetServerInfoResponse SimPrefill::Info() const { return Describe(v1::ROLE_PREFILL, engine(), 32); }
 
 absl::Status SimPrefill::CheckForgotten() const {
   if (!Idle()) return absl::InternalError("holds something");
-  return scheduler_.next_timer() == absl::InfiniteFuture() ? absl::OkStatus()
-                                                           : absl::InternalError("waits for a timer");
+  return WaitsForTimer() ? absl::InternalError("waits for a timer") : absl::OkStatus();
 }
 
 absl::Status SimPrefill::CheckInvariants() const {
-  RETURN_IF_ERROR(scheduler_.CheckInvariants());
+  RETURN_IF_ERROR(scheduler().CheckInvariants());
   for (const auto& [id, handoff] : handoffs_) RETURN_IF_ERROR(handoff->sender->CheckInvariants());
-  return engine_.kv().CheckInvariants();
+  return engine().kv().CheckInvariants();
 }
 
 }  // namespace baton

@@ -11,13 +11,13 @@
 #include "kv_transfer/kv_sender.h"
 #include "kv_transfer/land_data_writer.h"
 #include "prefill_service/prefill_scheduler.h"
-#include "tests/simulation/sim_worker.h"
+#include "tests/simulation/sim_worker_loop.h"
 
 namespace baton {
 
 // The prefill service: its real scheduler on the loop, a real sender per handoff and the real KV backend on
 // the transfer thread.
-class SimPrefill : public SimWorker, private LandDataWriter {
+class SimPrefill : public SimWorkerLoop<SimPrefill, PrefillScheduler>, private LandDataWriter {
  public:
   struct Options {
     ScriptedEngine::Options engine;
@@ -29,21 +29,17 @@ class SimPrefill : public SimWorker, private LandDataWriter {
              const Options& options);
   ~SimPrefill() override;
 
-  // A call of Prefill. Events go to `on_event`, at the router.
-  void OnRequest(const std::shared_ptr<SimStream>& stream, const v1::PrefillRequest& request,
-                 absl::Duration time_left, SimLegs<v1::PrefillEvent>::OnEvent on_event);
   // The next data that this worker sends arrives with a byte changed.
   void CorruptNextData() { corrupt_next_ = true; }
 
   v1::GetServerInfoResponse Info() const override;
-  v1::GetLoadResponse Load() const override { return Describe(scheduler_.load()); }
-  KvPools& pools() override { return engine_.kv(); }
-  bool Holds(const TransferId& transfer) const override;
-  bool Idle() const override { return scheduler_.open_legs() == 0 && legs_.empty() && handoffs_.empty(); }
+  bool Idle() const override { return NoLegs() && handoffs_.empty(); }
   absl::Status CheckForgotten() const override;
   absl::Status CheckInvariants() const override;
 
  private:
+  friend class SimWorkerLoop<SimPrefill, PrefillScheduler>;
+
   // One handoff as this side sees it.
   struct Handoff {
     explicit Handoff(SimExecutor* transfer) : timer(transfer) {}
@@ -55,9 +51,14 @@ class SimPrefill : public SimWorker, private LandDataWriter {
   };
   using SenderEvent = std::function<KvSender::Actions(KvSender&)>;
 
-  void Perform(PrefillScheduler::Actions actions);
-  void Arm();
-  void Step();
+  using SimWorkerLoop::Perform;
+  void Perform(PrefillScheduler::StartHandoff& action);
+  void Perform(PrefillScheduler::HandoffComputed& action);
+  void Perform(PrefillScheduler::HandoffPromptDone& action);
+  void Perform(PrefillScheduler::CancelHandoff& action);
+  static const char* Observe(const TransferId& transfer, const v1::PrefillEvent& event);
+  void Run(StepPlan plan);
+
   void StartHandoff(const PrefillScheduler::StartHandoff& start, PinnedKv source);
   void ToSender(const TransferId& id, const SenderEvent& event);
   void Perform(const TransferId& id, KvSender::Actions actions);
@@ -69,13 +70,7 @@ class SimPrefill : public SimWorker, private LandDataWriter {
   void WriteData(const TransferId& id, v1::LandData data, Written written) override;
 
   const PieceLimits pieces_;
-  ScriptedEngine engine_;
-  const std::unique_ptr<Device> device_;
-  // Of the loop.
-  PrefillScheduler scheduler_;
-  SimLegs<v1::PrefillEvent> legs_;
-  SimTimer timer_;
-  bool stepping_ = false;
+  const std::unique_ptr<Device> device_ = CreateCpuDevice();
   // Of the transfer thread.
   std::map<TransferId, std::unique_ptr<Handoff>> handoffs_;
   bool corrupt_next_ = false;
