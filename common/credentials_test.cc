@@ -1,6 +1,5 @@
 #include "common/credentials.h"
 
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -18,6 +17,7 @@
 #include "common/str_cat.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
+#include "tests/support/test_certificates.h"
 
 // Real servers and channels on loopback, certificates of an authority made here.
 namespace baton {
@@ -32,42 +32,12 @@ constexpr absl::Duration kAtMost = absl::Seconds(20);
 
 class CredentialsTest : public testing::Test {
  protected:
-  static CertificateAuthority MakeAuthority() {
-    return *CertificateAuthority::Make("test", absl::Now() - absl::Hours(1), absl::Now() + absl::Hours(1));
-  }
-
-  // A subject as `baton certs` makes it.
-  static CertificateAuthority::Subject Subject(const std::string& uri) {
-    return {.name = "test",
-            .uri = uri,
-            .hosts = {"localhost", "127.0.0.1"},
-            .is_server = true,
-            .is_client = true,
-            .from = absl::Now() - absl::Hours(1),
-            .until = absl::Now() + absl::Hours(1)};
-  }
-
-  std::string Write(const std::string& name, const std::string& text) {
-    // Moved into place: whoever watches the file sees all of it.
-    const std::string path = StrCat(testing::TempDir(), "/", name);
-    const std::string next = StrCat(path, ".new");
-    std::ofstream(next, std::ios::binary) << text;
-    EXPECT_EQ(std::rename(next.c_str(), path.c_str()), 0);
-    return path;
-  }
-
   TlsFiles Files(const std::string& name, const CertificateAuthority::Subject& subject) {
-    return Files(name, authority_, subject);
-  }
-  TlsFiles Files(const std::string& name, const CertificateAuthority& issuer,
-                 const CertificateAuthority::Subject& subject) {
-    const IssuedCertificate pem = *issuer.Issue(subject);
-    return {Write("ca.pem", authority_.pem().certificate), Write(name + ".pem", pem.certificate),
-            Write(name + ".key", pem.key)};
+    return WriteTlsFiles(name, authority_, authority_, subject);
   }
   TlsFiles Files(CallerRole role) {
     const std::string name(CallerRoleName(role));
-    return Files(name, Subject(kPrefix + name));
+    return Files(name, TestSubject(kPrefix + name));
   }
 
   std::shared_ptr<const Credentials> Make(const TlsFiles& tls, const std::string& token_file = "") {
@@ -127,7 +97,7 @@ class CredentialsTest : public testing::Test {
   };
 
   SteadyClock clock_;
-  CertificateAuthority authority_ = MakeAuthority();
+  CertificateAuthority authority_ = MakeTestAuthority();
   std::vector<std::unique_ptr<Server>> servers_;
 };
 
@@ -228,11 +198,12 @@ TEST_F(CredentialsTest, WithoutIdentityOnlyHealthIsAnswered) {
   // Certificates of the right authority that name no role here.
   for (const char* uri :
        {"spiffe://elsewhere/client", "spiffe://baton.local/clients", "https://baton.local/client"}) {
-    const auto stranger = ClientChannel(address, Files("stranger", Subject(uri)));
+    const auto stranger = ClientChannel(address, Files("stranger", TestSubject(uri)));
     EXPECT_EQ(Code(stranger, kGenerate), StatusCode::UNAUTHENTICATED) << uri;
   }
-  EXPECT_EQ(Code(ClientChannel(address, Files("alice", Subject(StrCat(kPrefix, "client/alice")))), kGenerate),
-            StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(
+      Code(ClientChannel(address, Files("alice", TestSubject(StrCat(kPrefix, "client/alice")))), kGenerate),
+      StatusCode::UNIMPLEMENTED);
 }
 
 TEST_F(CredentialsTest, ConnectionsThatFailTheHandshake) {
@@ -260,9 +231,9 @@ TEST_F(CredentialsTest, ConnectionsThatFailTheHandshake) {
     grpc::SslCredentialsOptions options = {authority_.pem().certificate, pem.key, pem.certificate};
     return Code(ChannelTo(address, grpc::SslCredentials(options)), kLoad);
   };
-  CertificateAuthority::Subject subject = Subject(StrCat(kPrefix, "router"));
+  CertificateAuthority::Subject subject = TestSubject(StrCat(kPrefix, "router"));
   EXPECT_EQ(connect_with(authority_, subject), StatusCode::UNIMPLEMENTED);
-  EXPECT_EQ(connect_with(MakeAuthority(), subject), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(connect_with(MakeTestAuthority(), subject), StatusCode::UNAVAILABLE);
   subject.is_client = false;
   EXPECT_EQ(connect_with(authority_, subject), StatusCode::UNAVAILABLE);
   subject.is_client = true;
@@ -271,14 +242,14 @@ TEST_F(CredentialsTest, ConnectionsThatFailTheHandshake) {
 }
 
 TEST_F(CredentialsTest, AClientChecksTheRoutersName) {
-  CertificateAuthority::Subject elsewhere = Subject(StrCat(kPrefix, "router"));
+  CertificateAuthority::Subject elsewhere = TestSubject(StrCat(kPrefix, "router"));
   elsewhere.hosts = {"router.example"};
   const std::string address = Serve(PortRole::kRouter, Make(Files("elsewhere", elsewhere)));
   EXPECT_EQ(Code(ClientChannel(address, Files(CallerRole::kClient)), kGenerate), StatusCode::UNAVAILABLE);
 }
 
 TEST_F(CredentialsTest, ReplacedCertificatesAreTakenUpWithoutARestart) {
-  const TlsFiles files = Files("server", Subject(StrCat(kPrefix, "decode/old")));
+  const TlsFiles files = Files("server", TestSubject(StrCat(kPrefix, "decode/old")));
   const auto credentials = Make(files);
   const std::string address = Serve(PortRole::kDecode, credentials);
   const auto router = Make(CallerRole::kRouter);
@@ -289,25 +260,25 @@ TEST_F(CredentialsTest, ReplacedCertificatesAreTakenUpWithoutARestart) {
   };
   EXPECT_EQ(code_of("decode/old"), StatusCode::UNIMPLEMENTED);
   EXPECT_EQ(code_of("decode/new"), StatusCode::UNAVAILABLE);
-  Files("server", Subject(StrCat(kPrefix, "decode/new")));
+  Files("server", TestSubject(StrCat(kPrefix, "decode/new")));
   Await(StatusCode::UNIMPLEMENTED, [&] { return code_of("decode/new"); });
   EXPECT_EQ(code_of("decode/old"), StatusCode::UNAVAILABLE);
 }
 
 TEST_F(CredentialsTest, TokensOverTls) {
   const std::string tokens =
-      Write("tokens",
-            "# comment\n\nalice secret-a\n"
-            "bob sha256:f52fbd32b2b3b86ff88ef6c490628285f482af15ddcb29541f94bcf526a3f6c7\n"
-            "ops secret-o operator # may drain\n");
+      WriteTestFile("tokens",
+                    "# comment\n\nalice secret-a\n"
+                    "bob sha256:f52fbd32b2b3b86ff88ef6c490628285f482af15ddcb29541f94bcf526a3f6c7\n"
+                    "ops secret-o operator # may drain\n");
   const std::string address = Serve(PortRole::kRouter, Make(Files(CallerRole::kRouter), tokens));
   const TlsFiles ca_only = {.ca = Files(CallerRole::kClient).ca};
   const auto nobody = ClientChannel(address, ca_only);
   EXPECT_EQ(Code(nobody, kGenerate), StatusCode::UNAUTHENTICATED);
-  const auto alice = ClientChannel(address, ca_only, Write("alice.token", "secret-a\n"));
+  const auto alice = ClientChannel(address, ca_only, WriteTestFile("alice.token", "secret-a\n"));
   EXPECT_EQ(Code(alice, kGenerate), StatusCode::UNIMPLEMENTED);
   EXPECT_EQ(Code(alice, "/baton.v1.Control/Drain"), StatusCode::PERMISSION_DENIED);
-  const auto operator_channel = ClientChannel(address, ca_only, Write("ops.token", "secret-o"));
+  const auto operator_channel = ClientChannel(address, ca_only, WriteTestFile("ops.token", "secret-o"));
   EXPECT_EQ(Code(operator_channel, "/baton.v1.Control/Drain"), StatusCode::UNIMPLEMENTED);
   for (const char* value : {"Bearer secret-b", "Bearer ", "Bearer secret-a ", "bearer secret-a",
                             "Basic secret-a", "secret-a", "Bearer alice"}) {
@@ -324,7 +295,7 @@ TEST_F(CredentialsTest, TokensOverTls) {
 }
 
 TEST_F(CredentialsTest, TokensOnLoopbackAndTheirReload) {
-  const std::string tokens = Write("tokens", "alice one\n");
+  const std::string tokens = WriteTestFile("tokens", "alice one\n");
   const std::string address = Serve(PortRole::kRouter, Make(TlsFiles(), tokens));
   const auto channel = CreateChannel(address);
   const auto code_of = [&](const char* token) {
@@ -334,14 +305,14 @@ TEST_F(CredentialsTest, TokensOnLoopbackAndTheirReload) {
   EXPECT_EQ(Code(channel, kCheck), StatusCode::OK);
   EXPECT_EQ(code_of("one"), StatusCode::UNIMPLEMENTED);
   EXPECT_EQ(code_of("two"), StatusCode::UNAUTHENTICATED);
-  Write("tokens", "alice two\n");
+  WriteTestFile("tokens", "alice two\n");
   Await(StatusCode::UNIMPLEMENTED, [&] { return code_of("two"); });
   EXPECT_EQ(code_of("one"), StatusCode::UNAUTHENTICATED);
   // The client's own way to send it.
-  EXPECT_EQ(Code(ClientChannel(address, {}, Write("client.token", "two")), kGenerate),
+  EXPECT_EQ(Code(ClientChannel(address, {}, WriteTestFile("client.token", "two")), kGenerate),
             StatusCode::UNIMPLEMENTED);
   const absl::Status abroad =
-      ClientCredentials({}, Write("client.token", "two"), "router.example:1").status();
+      ClientCredentials({}, WriteTestFile("client.token", "two"), "router.example:1").status();
   EXPECT_EQ(abroad.message(), "token-file: the token would cross the network in plaintext; give --tls-ca");
 }
 
@@ -386,15 +357,16 @@ TEST_F(CredentialsTest, FilesThatAreWrongAreNamed) {
             StrCat("tls-key: \"", good.cert, "\" holds no unencrypted private key in PEM"));
   EXPECT_EQ(error({good.ca, good.cert, Files(CallerRole::kPrefill).key}),
             StrCat("tls-key: \"", testing::TempDir(), "/prefill.key\" is not the key of tls-cert"));
-  EXPECT_EQ(error(Files("foreign", MakeAuthority(), Subject(StrCat(kPrefix, "decode")))),
+  EXPECT_EQ(error(WriteTlsFiles("foreign", authority_, MakeTestAuthority(),
+                                TestSubject(StrCat(kPrefix, "decode")))),
             StrCat("tls-cert: \"", testing::TempDir(),
                    "/foreign.pem\" is not accepted by tls-ca: unable to get local issuer certificate"));
-  CertificateAuthority::Subject expired = Subject(StrCat(kPrefix, "decode"));
+  CertificateAuthority::Subject expired = TestSubject(StrCat(kPrefix, "decode"));
   expired.until = absl::Now() - absl::Minutes(1);
   EXPECT_EQ(error(Files("expired", expired)),
             StrCat("tls-cert: \"", testing::TempDir(),
                    "/expired.pem\" is not accepted by tls-ca: certificate has expired"));
-  EXPECT_EQ(error(Files("nobody", Subject("spiffe://elsewhere/decode"))),
+  EXPECT_EQ(error(Files("nobody", TestSubject("spiffe://elsewhere/decode"))),
             "tls-cert: its one URI must be \"spiffe://baton.local/\" and a role; it is "
             "\"spiffe://elsewhere/decode\"");
 }
@@ -413,7 +385,7 @@ TEST_F(CredentialsTest, PlaintextAbroadNeedsTheOperatorsWord) {
   EXPECT_EQ(refused.message(),
             "listen: \"0.0.0.0:1\" can be reached from other machines and the connection is not encrypted; "
             "give --tls-ca, --tls-cert and --tls-key, listen on loopback, or give --allow-plaintext");
-  EXPECT_EQ(of(Make(TlsFiles(), Write("tokens", "a b")), abroad, true).message(),
+  EXPECT_EQ(of(Make(TlsFiles(), WriteTestFile("tokens", "a b")), abroad, true).message(),
             "listen: \"0.0.0.0:1\" can be reached from other machines, and tokens would cross the network in "
             "plaintext; give --tls-ca, --tls-cert and --tls-key");
 }

@@ -1,10 +1,8 @@
 // A handoff between certificates: a landing is for the two peers that it names, over real TLS.
 
-#include <fstream>
 #include <future>
 #include <memory>
 
-#include "common/certificate_authority.h"
 #include "common/credentials.h"
 #include "common/grpc_channel.h"
 #include "common/grpc_server.h"
@@ -18,6 +16,7 @@
 #include "kv_transfer/handoff_sender.h"
 #include "kv_transfer/landing.h"
 #include "kv_transfer/pool_filler.h"
+#include "tests/support/test_certificates.h"
 
 namespace baton {
 namespace {
@@ -41,22 +40,8 @@ struct Case {
 
 class HandoffTlsTest : public testing::TestWithParam<Case> {
  protected:
-  std::string Write(const std::string& name, const std::string& text) {
-    const std::string path = StrCat(testing::TempDir(), "/", name);
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
-
   std::shared_ptr<const Credentials> CredentialsOf(const char* path) {
-    const IssuedCertificate pem = *authority_.Issue({.name = "test",
-                                                     .uri = Identity(path),
-                                                     .hosts = {"127.0.0.1"},
-                                                     .is_server = true,
-                                                     .is_client = true,
-                                                     .from = absl::Now() - absl::Hours(1),
-                                                     .until = absl::Now() + absl::Hours(1)});
-    const TlsFiles files = {Write("ca.pem", authority_.pem().certificate), Write("cert.pem", pem.certificate),
-                            Write("key.pem", pem.key)};
+    const TlsFiles files = WriteTlsFiles("peer", authority_, authority_, TestSubject(Identity(path)));
     return *Credentials::Create({.tls = files}, &clock_);
   }
 
@@ -89,8 +74,7 @@ class HandoffTlsTest : public testing::TestWithParam<Case> {
   const std::unique_ptr<Device> device_ = CreateCpuDevice();
   const SteadyClock clock_;
   SeededRandomSource random_{8};
-  const CertificateAuthority authority_ =
-      *CertificateAuthority::Make("test", absl::Now() - absl::Hours(1), absl::Now() + absl::Hours(1));
+  const CertificateAuthority authority_ = MakeTestAuthority();
   const std::unique_ptr<KvPools> pools_[2] = {// of prefill, of decode
                                               *KvPools::Create(device_.get(), Geometry(), 1 << 20, 64, 64),
                                               *KvPools::Create(device_.get(), Geometry(), 1 << 20, 64, 64)};
