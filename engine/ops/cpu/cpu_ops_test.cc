@@ -246,6 +246,48 @@ TEST(Bf16Test, IsTheArithmeticOfTheLevel) {
   }
 }
 
+// Matrices of a stack are read in panels that suit all of them: the same bits as of each alone.
+TEST(CpuOpsTest, AStackGivesWhatItsPartsGive) {
+  constexpr uint32_t kRows = 40, kColumns = 96;
+  auto device = CreateCpuDevice();
+  std::vector<std::unique_ptr<OwnedTensor>> tensors;
+  std::vector<const TensorView*> views;
+  for (const TensorType type : {TensorType::kBF16, TensorType::kQ8_0, TensorType::kF16, TensorType::kQ4_1}) {
+    tensors.push_back(MakeTensor(type, kRows, kColumns, 0.2f, 7));
+    views.push_back(&tensors.back()->view);
+  }
+  for (const KernelTable* kernels : AllKernels()) {
+    const auto ops = CreateCpuOps(device.get(), *kernels, {.threads = 2});
+    for (const uint32_t count : {1u, 5u, 16u, 33u}) {
+      std::vector<float> input = RandomRows(count * kColumns, count);
+      const Batch batch = OneSequence(count, 0, {});
+      ASSERT_TRUE(ops->Reserve({.rows = count, .hidden = kColumns}).ok());
+      ops->BeginStep(batch);
+      const auto multiply = [&](absl::Span<const TensorView* const> parts) {
+        const auto matrix = *ops->LoadMatrix(parts);
+        AttentionWeights attention;
+        attention.output = matrix.get();
+        std::vector<float> output(count * kRows * parts.size(), 0);
+        ops->AttentionOutput(attention, SpanOf(input), SpanOf(output));
+        return output;
+      };
+      for (size_t first = 0; first < views.size(); ++first) {
+        const size_t size = std::min<size_t>(3, views.size() - first);
+        const auto stack = absl::MakeConstSpan(views).subspan(first, size);
+        const std::vector<float> together = multiply(stack);
+        for (size_t part = 0; part < size; ++part) {
+          const std::vector<float> alone = multiply(stack.subspan(part, 1));
+          for (uint32_t i = 0; i < count * kRows; ++i) {
+            ASSERT_EQ(together[i / kRows * kRows * size + part * kRows + i % kRows], alone[i])
+                << kernels->name << ", part " << part << " of " << size << " from " << first << ", row "
+                << i / kRows << " of " << count;
+          }
+        }
+      }
+    }
+  }
+}
+
 // Equal recipes promise equal bits, so what a model does not have is not part of its recipe.
 TEST(Bf16Test, RecipeNamesTheArithmeticOfAModelThatHasBf16) {
   auto device = CreateCpuDevice();
