@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "common/str_cat.h"
 
@@ -31,19 +32,25 @@ bool RunsAmx() {
          __builtin_cpu_supports("amx-bf16") && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
+// The AVX-512 level with another matmul.
+KernelTable Avx512KernelsWith(const char* name, uint32_t panel_rows, Bf16Arithmetic bf16,
+                              void (*matmul)(const MatmulArgs& args)) {
+  KernelTable kernels = kAvx512Kernels;
+  kernels.name = name;
+  kernels.panel_rows = panel_rows;
+  kernels.bf16 = bf16;
+  kernels.matmul = matmul;
+  return kernels;
+}
+
 const KernelTable& AmxKernels() {
   static const KernelTable kernels = AmxKernelsWith("amx", AmxMatmul);
   return kernels;
 }
 
 const KernelTable& Avx512Bf16Kernels() {
-  static const KernelTable kernels = [] {
-    KernelTable table = kAvx512Kernels;
-    table.name = "avx512bf16";
-    table.matmul = Avx512Bf16Matmul;
-    table.bf16 = Bf16Arithmetic::kPairs;
-    return table;
-  }();
+  static const KernelTable kernels =
+      Avx512KernelsWith("avx512bf16", kMaxPanelRows, Bf16Arithmetic::kPairs, Avx512Bf16Matmul);
   return kernels;
 }
 
@@ -69,9 +76,9 @@ std::vector<const KernelTable*> Kernels(bool supported) {
     if (level.runs() == supported) found.push_back(level.kernels);
   }
   if (__builtin_cpu_is("intel")) {
-    const auto pairs = std::find(found.begin(), found.end(), &Avx512Bf16Kernels());
-    const auto floats = std::find(found.begin(), found.end(), &kAvx512Kernels);
-    if (pairs < floats && floats != found.end()) std::rotate(pairs, floats, floats + 1);
+    const KernelTable* const slower_first[] = {&Avx512Bf16Kernels(), &kAvx512Kernels};
+    const auto at = std::search(found.begin(), found.end(), std::begin(slower_first), std::end(slower_first));
+    if (at != found.end()) std::iter_swap(at, at + 1);
   }
   return found;
 }
@@ -79,12 +86,7 @@ std::vector<const KernelTable*> Kernels(bool supported) {
 }  // namespace
 
 KernelTable AmxKernelsWith(const char* name, void (*matmul)(const MatmulArgs& args)) {
-  KernelTable kernels = kAvx512Kernels;
-  kernels.name = name;
-  kernels.panel_rows = kTilePanelRows;
-  kernels.bf16 = Bf16Arithmetic::kTiles;
-  kernels.matmul = matmul;
-  return kernels;
+  return Avx512KernelsWith(name, kTilePanelRows, Bf16Arithmetic::kTiles, matmul);
 }
 
 std::vector<const KernelTable*> SupportedKernels() { return Kernels(true); }
