@@ -61,6 +61,7 @@ void Activations::Shape(uint32_t rows, uint32_t columns, uint32_t panel_rows, Gr
                        .negated16 = negated16_ + block * 2,
                        .values = fine ? nullptr : row(first),
                        .bf16 = fine ? nullptr : bf16_ + first * bf16_columns(),
+                       .bf16_columns = bf16_columns(),
                        .fine = fine});
     first += count / halves;
   }

@@ -68,7 +68,8 @@ struct ActivationPanel {
   const int32_t* negated = nullptr;    // [columns / 32][rows], minus the sum of the int8, times 16
   const int32_t* negated16 = nullptr;  // [columns / 16][rows], likewise of 16 columns, times 32
   const float* values = nullptr;       // [rows][columns], for float formats; null if fine
-  const uint16_t* bf16 = nullptr;  // [rows][columns up to a multiple of 32], bfloat16, for kPairs and kTiles
+  const uint16_t* bf16 = nullptr;      // [rows][bf16_columns], bfloat16, for kPairs and kTiles; null if fine
+  uint64_t bf16_columns = 0;           // columns up to a multiple of 32
   bool fine = false;
 };
 
@@ -76,6 +77,8 @@ struct MatmulArgs {
   PackFormat format = PackFormat::kF32;
   const std::byte* quants = nullptr;  // [tile][block]
   const std::byte* scales = nullptr;  // [tile][block]
+  uint64_t tile_quant_bytes = 0;
+  uint64_t tile_scale_bytes = 0;
   uint32_t columns = 0;
   uint32_t rows = 0;  // of the matrix; the last tile may have fewer than 16
   uint32_t first_tile = 0;

@@ -81,8 +81,8 @@ ALWAYS_INLINE void LoadDots(const Dots& from, const int32_t* negated, WordInt (&
 }
 
 template <PackFormat kFormat>
-ALWAYS_INLINE void MultiplyTile(const std::byte* quants, const std::byte* tile_scales, uint32_t columns,
-                                const ActivationPanel& panel, Word (&sums)[kRows]) {
+ALWAYS_INLINE void MultiplyTile(TileData tile, uint32_t columns, const ActivationPanel& panel,
+                                Word (&sums)[kRows]) {
   using Traits = FormatTraits<kFormat>;
   alignas(64) std::byte unpacked[kBatch][kQuads * kQuadBytes];
   Dots dots[kBatch][2];  // the second for the upper half of a block with two scales
@@ -91,7 +91,7 @@ ALWAYS_INLINE void MultiplyTile(const std::byte* quants, const std::byte* tile_s
   for (uint32_t first = 0; first < blocks; first += kBatch) {
     const uint32_t count = blocks - first < kBatch ? blocks - first : kBatch;
     for (uint32_t i = 0; i < count; ++i) {
-      tiles[i] = TileOf<Traits>(quants + uint64_t{first + i} * Traits::kQuantBytes, unpacked[i]);
+      tiles[i] = TileOf<Traits>(tile.quants + uint64_t{first + i} * Traits::kQuantBytes, unpacked[i]);
     }
     for (uint32_t i = 0; i < count; ++i) {
       const int32_t* const activations = panel.quads + uint64_t{first + i} * kQuads * kRows;
@@ -104,7 +104,7 @@ ALWAYS_INLINE void MultiplyTile(const std::byte* quants, const std::byte* tile_s
     }
     for (uint32_t i = 0; i < count; ++i) {
       const uint32_t block = first + i;
-      const std::byte* const s = tile_scales + uint64_t{block} * Traits::kScaleBytes;
+      const std::byte* const s = tile.scales + uint64_t{block} * Traits::kScaleBytes;
       const float* const scales = panel.scales + block * kRows;
       WordInt words[kRows];
       if constexpr (Traits::kBits == 6) {
@@ -126,14 +126,11 @@ ALWAYS_INLINE void MultiplyTile(const std::byte* quants, const std::byte* tile_s
 
 template <PackFormat kFormat>
 void MultiplyTilePanel(const MatmulArgs& args, const ActivationPanel& panel) {
-  using Traits = FormatTraits<kFormat>;
-  const uint64_t blocks = args.columns / kBlockColumns;
   for (uint32_t tile = args.first_tile; tile < args.end_tile; ++tile) {
     Word sums[kRows];
 #pragma GCC unroll 16
     for (int t = 0; t < kRows; ++t) sums[t] = ZeroWord();
-    MultiplyTile<kFormat>(args.quants + tile * blocks * Traits::kQuantBytes,
-                          args.scales + tile * blocks * Traits::kScaleBytes, args.columns, panel, sums);
+    MultiplyTile<kFormat>(TileAt(args, tile), args.columns, panel, sums);
     StorePanel<kRows>(args, panel, tile * kTileRows, sums);
   }
 }
@@ -174,10 +171,9 @@ void StoreBf16Sums(const MatmulArgs& args, const ActivationPanel& panel, uint32_
 // weights.
 template <bool kTwoPanels, bool kTwoTiles>
 void MultiplyBf16Tiles(const MatmulArgs& args, const ActivationPanel* panels, uint32_t tile) {
-  const uint64_t tile_bytes = TileBytes<PackFormat::kBF16>(args.columns);
-  const uint64_t blocks = WholeBlocks(args.columns);
-  const uint64_t stride = blocks * kBlockColumns * sizeof(uint16_t);
-  const std::byte* weights = args.quants + tile * tile_bytes;
+  const uint64_t blocks = panels[0].bf16_columns / kBlockColumns;
+  const uint64_t stride = panels[0].bf16_columns * sizeof(uint16_t);
+  const std::byte* weights = TileAt(args, tile).quants;
   ZeroTile<0>();
   if constexpr (kTwoTiles) ZeroTile<1>();
   if constexpr (kTwoPanels) ZeroTile<2>();
@@ -187,7 +183,7 @@ void MultiplyBf16Tiles(const MatmulArgs& args, const ActivationPanel* panels, ui
     LoadTile<6>(weights, kPairBytes);
     DotBf16<0, 4, 6>();
     if constexpr (kTwoTiles) {
-      LoadTile<7>(weights + tile_bytes, kPairBytes);
+      LoadTile<7>(weights + args.tile_quant_bytes, kPairBytes);
       DotBf16<1, 4, 7>();
     }
     if constexpr (kTwoPanels) {

@@ -26,8 +26,8 @@ ALWAYS_INLINE void DotPair(Word& sum, Bytes weights, const uint16_t* activations
 
 template <int kRows>
 NOINLINE void MultiplyPairs(const MatmulArgs& args, const ActivationPanel& panel, uint32_t tile) {
-  const std::byte* const weights = args.quants + tile * TileBytes<PackFormat::kBF16>(args.columns);
-  const uint64_t stride = WholeBlocks(args.columns) * kBlockColumns;
+  const std::byte* const weights = TileAt(args, tile).quants;
+  const uint64_t stride = panel.bf16_columns;
   Word sums[kRows];
 #pragma GCC unroll 12
   for (int t = 0; t < kRows; ++t) sums[t] = ZeroWord();

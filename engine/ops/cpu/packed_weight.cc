@@ -55,6 +55,8 @@ void PackedWeight::Multiply(const KernelTable& kernels, WorkRange tiles, const A
       kernels.matmul({.format = part.layout.format,
                       .quants = part.quants,
                       .scales = part.scales,
+                      .tile_quant_bytes = part.layout.tile_quant_bytes,
+                      .tile_scale_bytes = part.layout.tile_scale_bytes,
                       .columns = columns_,
                       .rows = part.layout.rows,
                       .first_tile = tile,
