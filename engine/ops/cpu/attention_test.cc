@@ -10,7 +10,7 @@
 #include "engine/device/device.h"
 #include "engine/kv/kv_geometry.h"
 #include "engine/ops/batch.h"
-#include "engine/ops/cpu/all_ops.h"
+#include "engine/ops/cpu/cpu_ops_test.h"
 #include "engine/ops/ops.h"
 #include "gtest/gtest.h"
 

@@ -8,11 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "engine/device/device.h"
+#include "engine/model_file/dequantize.h"
+#include "engine/model_file/model_file.h"
+#include "engine/ops/batch.h"
 #include "engine/ops/cpu/cpu_ops.h"
 #include "engine/ops/cpu/kernel_levels.h"
 #include "engine/ops/cpu/reference_ops.h"
 #include "engine/ops/ops.h"
+#include "tests/support/random_tensor.h"
 
 // What tests of all implementations share.
 namespace baton {
@@ -50,6 +55,41 @@ inline std::vector<float> RandomRows(uint32_t count, uint32_t seed) {
   std::normal_distribution<float> normal;
   for (float& x : rows) x = normal(random) * (random() % 50 == 0 ? 8.0f : 1.0f);
   return rows;
+}
+
+// A tensor and its bytes.
+struct OwnedTensor {
+  std::vector<std::byte> bytes;
+  TensorView view;
+};
+
+inline std::unique_ptr<OwnedTensor> MakeTensor(TensorType type, uint32_t rows, uint32_t columns,
+                                               float deviation, uint32_t seed) {
+  std::mt19937 random(seed);
+  auto tensor = std::make_unique<OwnedTensor>();
+  tensor->bytes = RandomTensor(type, uint64_t{rows} * columns, deviation, random);
+  tensor->view = {.name = "random", .type = type, .dims = {columns, rows}, .data = tensor->bytes};
+  return tensor;
+}
+
+inline std::unique_ptr<OwnedTensor> MakeVector(uint32_t size, uint32_t seed) {
+  auto tensor = MakeTensor(TensorType::kF32, 1, size, 0.3f, seed);
+  tensor->view.dims = {size};
+  return tensor;
+}
+
+inline std::vector<float> Values(const OwnedTensor& tensor) {
+  const TensorTypeTraits traits = TraitsOf(tensor.view.type);
+  std::vector<float> values(tensor.bytes.size() / traits.bytes * traits.elements);
+  Dequantize(tensor.view.type, tensor.bytes, absl::MakeSpan(values));
+  return values;
+}
+
+inline Batch OneSequence(uint32_t rows, uint32_t position, absl::Span<const uint32_t> table) {
+  Batch batch;
+  batch.tokens.assign(rows, 0);
+  batch.sequences.push_back({.first_row = 0, .rows = rows, .position = position, .tables = {table}});
+  return batch;
 }
 
 inline DeviceSpan SpanOf(std::vector<float>& values) {
